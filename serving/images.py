@@ -1,0 +1,130 @@
+"""Bytes to pixels, with every limit checked before anything is decoded.
+
+A picture is judged by its header first (format, size in pixels), so a bomb costs no memory. What comes
+out is always upright RGB, whatever went in: EXIF-turned, 16-bit, CMYK, palette, transparent, animated.
+"""
+
+import io
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import ExifTags, Image
+
+from serving.errors import ImageBroken, ImageEmpty, ImageFormatUnknown, ImageTooLarge
+from serving.settings import Settings
+
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF")
+ACCEPTED = "JPEG, PNG, WebP, BMP and TIFF are accepted"
+
+# What an EXIF orientation asks for to stand upright; 1 and unknown values ask for nothing.
+TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+LYING = (5, 6, 7, 8)
+
+@dataclass(frozen=True)
+class ImageLimits:
+    """What one picture may weigh."""
+
+    max_bytes: int
+    max_pixels: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> "ImageLimits":
+        """The limits that the settings name."""
+        return cls(settings.max_image_bytes, settings.max_image_pixels)
+
+
+def decode(
+    data: bytes, limits: ImageLimits, *, name: str = "the image", at_least: tuple[int, int] | None = None
+) -> Image.Image:
+    """Decode `data` to an upright RGB picture.
+
+    `at_least` = (width, height) allows a JPEG to be decoded at a half, a quarter or an eighth of its size,
+    as long as both sides stay that large: much faster when only a small version is needed.
+    """
+    picture = _open(data, limits, name)
+    orientation = _orientation(picture)
+    if at_least is not None:
+        picture.draft(None, at_least[::-1] if orientation in LYING else at_least)
+    try:
+        picture.load()
+        upright = picture.transpose(TURNS[orientation]) if orientation in TURNS else picture
+        return _to_rgb(upright)
+    except Exception as error:  # Pillow's decoders raise whatever a damaged file provokes, even TypeError
+        raise ImageBroken(
+            f"{name} is a damaged {picture.format} file ({_reason(error)}); send it again or save it anew"
+        ) from error
+
+
+def fit(picture: Image.Image, width: int, height: int) -> NDArray[np.uint8]:
+    """Crop the middle to the wanted shape and scale it to width × height; returns [height, width, 3]."""
+    scale = min(picture.width / width, picture.height / height)
+    crop_width, crop_height = max(1, round(width * scale)), max(1, round(height * scale))
+    left, top = (picture.width - crop_width) // 2, (picture.height - crop_height) // 2
+    pixels = np.asarray(picture)[top : top + crop_height, left : left + crop_width]
+    interpolation = cv2.INTER_AREA if scale > 1 else cv2.INTER_LINEAR
+    return cv2.resize(pixels, (width, height), interpolation=interpolation).astype(np.uint8, copy=False)
+
+
+def _open(data: bytes, limits: ImageLimits, name: str) -> Image.Image:
+    if not data:
+        raise ImageEmpty(f"{name} has no bytes; {ACCEPTED}")
+    if len(data) > limits.max_bytes:
+        raise ImageTooLarge(f"{name} has {len(data):,} bytes; at most {limits.max_bytes:,} are accepted")
+    try:
+        picture = Image.open(io.BytesIO(data), formats=FORMATS)
+    except Image.DecompressionBombError as error:
+        raise ImageTooLarge(
+            f"{name} has far too many pixels; at most {limits.max_pixels:,} are accepted"
+        ) from error
+    except Exception as error:  # a file that only looks like an image can provoke anything
+        raise ImageFormatUnknown(f"{name} is not an image that can be read; {ACCEPTED}") from error
+    width, height = picture.size
+    if width * height > limits.max_pixels:
+        raise ImageTooLarge(
+            f"{name} is {width}×{height} pixels; at most {limits.max_pixels:,} pixels are accepted"
+        )
+    return picture
+
+
+def _orientation(picture: Image.Image) -> int:
+    try:
+        return int(picture.getexif().get(ExifTags.Base.Orientation, 1))
+    except Exception:  # broken metadata is no reason to refuse a good picture
+        return 1
+
+
+def _to_rgb(picture: Image.Image) -> Image.Image:
+    if picture.mode.startswith("I") or picture.mode == "F":
+        return _from_deep_gray(picture)
+    if picture.has_transparency_data:
+        # Transparent drawings are made for white pages: black ink on nothing must not turn into black on black.
+        white = Image.new("RGBA", picture.size, "white")
+        return Image.alpha_composite(white, picture.convert("RGBA")).convert("RGB")
+    return picture.convert("RGB")
+
+
+def _from_deep_gray(picture: Image.Image) -> Image.Image:
+    """16-bit integers keep their upper byte; floats and 32-bit integers are spread over their own range."""
+    values = np.asarray(picture)
+    if picture.mode.startswith("I;16") or (picture.mode == "I" and 0 <= values.min() and values.max() <= 65535):
+        gray = (values.astype(np.uint32) >> 8).astype(np.uint8)
+    else:
+        values = np.nan_to_num(values.astype(np.float64))
+        low, high = values.min(), values.max()
+        gray = ((values - low) * (255 / (high - low) if high > low else 0)).astype(np.uint8)
+    return Image.fromarray(gray).convert("RGB")
+
+
+def _reason(error: BaseException) -> str:
+    text = str(error).strip().rstrip(".")
+    return text[:1].lower() + text[1:] if text else type(error).__name__

@@ -1,0 +1,1 @@
+"""From pictures to answers. Pipelines know models and pixels; they know nothing of HTTP."""

@@ -1,0 +1,63 @@
+"""Pictures to unit vectors."""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from serving.images import ImageLimits, decode, fit
+from serving.manifest import Manifest
+from serving.runtime import Runtime
+from serving.timing import Timings
+
+# Small batches fit the cores' caches and keep every core busy to the end of a request.
+CHUNK = 4
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A picture as it came, with the name to call it by in an error."""
+
+    name: str
+    data: bytes
+
+
+class Embedder:
+    """Decodes and embeds in small batches on the shared worker threads."""
+
+    def __init__(self, runtime: Runtime, manifest: Manifest, limits: ImageLimits, workers: Executor) -> None:
+        self.manifest = manifest
+        self._runtime = runtime
+        self._limits = limits
+        self._workers = workers
+
+    async def __call__(self, uploads: Sequence[Upload], timings: Timings) -> NDArray[np.float32]:
+        """Embed all uploads, in order; returns [images, dim]. The first bad picture is the one reported."""
+        loop = asyncio.get_running_loop()
+        chunks = [uploads[start : start + CHUNK] for start in range(0, len(uploads), CHUNK)]
+        parts = await asyncio.gather(
+            *(loop.run_in_executor(self._workers, self._embed, chunk, timings) for chunk in chunks),
+            return_exceptions=True,
+        )
+        rows: list[NDArray[np.float32]] = []
+        for part in parts:
+            if isinstance(part, BaseException):
+                raise part
+            rows.append(part)
+        return np.concatenate(rows)
+
+    def _embed(self, uploads: Sequence[Upload], timings: Timings) -> NDArray[np.float32]:
+        with timings.measure("decode"):
+            pixels = np.stack([self._pixels(upload) for upload in uploads])  # [N, height, width, 3]
+        with timings.measure("infer"):
+            outputs = self._runtime.run(self.manifest.name, {self.manifest.inputs[0].name: pixels})
+        return outputs[self.manifest.outputs[0].name]
+
+    def _pixels(self, upload: Upload) -> NDArray[np.uint8]:
+        width, height = self.manifest.preprocessing.width, self.manifest.preprocessing.height
+        # Twice the size that is needed: a JPEG shrunk further while decoding would lose detail.
+        picture = decode(upload.data, self._limits, name=upload.name, at_least=(2 * width, 2 * height))
+        return fit(picture, width, height)

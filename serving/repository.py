@@ -1,0 +1,43 @@
+"""The model repository on disk: finds the models, and refuses any file that is not what its manifest says."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from serving.errors import ModelCorrupt, ModelsMissing
+from serving.manifest import Manifest, read_manifest
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """A checked model: its manifest and where its graph lies."""
+
+    manifest: Manifest
+    file: Path
+
+
+def load_repository(folder: Path) -> dict[str, StoredModel]:
+    """Read every model below `folder`, by name; checks each graph's sha256."""
+    if not folder.is_dir():
+        raise ModelsMissing(
+            f"there is no model folder at {folder}; set READLEAF_MODELS_DIR to a model repository"
+        )
+    found = sorted(child for child in folder.iterdir() if child.is_dir() and not child.name.startswith("."))
+    if not found:
+        raise ModelsMissing(f"the model folder {folder} holds no model; put an exported model there")
+    return {model.manifest.name: model for model in map(_load, found)}
+
+
+def _load(folder: Path) -> StoredModel:
+    manifest = read_manifest(folder)
+    file = folder / manifest.model_file
+    if not file.is_file():
+        raise ModelsMissing(f"{manifest.name}: {file} is missing; export the model again")
+    with file.open("rb") as stream:
+        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+    if actual != manifest.sha256:
+        raise ModelCorrupt(
+            f"{manifest.name}: {file} has sha256 {actual[:12]}…, its manifest says {manifest.sha256[:12]}…; "
+            "the file is damaged or was replaced: export the model again"
+        )
+    return StoredModel(manifest, file)

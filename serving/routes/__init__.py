@@ -1,0 +1,1 @@
+"""The REST contract, one router a file: parse, one call of a pipeline, answer."""

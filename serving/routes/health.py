@@ -1,0 +1,35 @@
+"""Is it alive, is it ready, and how is it doing."""
+
+from fastapi import APIRouter, Request, Response
+
+from serving.schemas import Health
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/health/live")
+async def live() -> Health:
+    """The process answers."""
+    return Health(status="live")
+
+
+@router.get(
+    "/health/ready",
+    responses={503: {"model": Health, "description": "Models are still loading, or the server is stopping"}},
+)
+async def ready(request: Request, response: Response) -> Health:
+    """Models are loaded and warm."""
+    if getattr(request.app.state, "services", None) is None:
+        response.status_code = 503
+        return Health(status="not ready")
+    return Health(status="ready")
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}, "description": "Prometheus text"}},
+)
+async def metrics(request: Request) -> Response:
+    """Counters and timings for Prometheus."""
+    return Response(request.app.state.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

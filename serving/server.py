@@ -1,0 +1,87 @@
+"""Runs the app on one port: checks the address first, then loads, then listens."""
+
+import asyncio
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+import structlog
+import uvicorn
+from fastapi import FastAPI
+
+from serving.app import create_app
+from serving.errors import AddressRefused, PortInUse
+from serving.logs import configure_logs
+from serving.settings import Settings
+
+log = structlog.get_logger()
+
+GRACE_SECONDS = 30
+
+# Takes the app and its own address; handed in by the caller, as serving knows no gradio.
+MountPage = Callable[[FastAPI, str], None]
+
+
+def run_server(settings: Settings, mount_page: MountPage | None = None) -> None:
+    """Serve until SIGINT or SIGTERM; raises SetupError when it cannot start."""
+    configure_logs(settings.log_level, settings.log_format)
+    with open_socket(settings.host, settings.port) as listener:
+        url = address_of(listener)
+        app = create_app(settings)
+        if mount_page is not None:
+            mount_page(app, url)
+        signal.signal(signal.SIGTERM, _exit_quietly)
+        try:
+            asyncio.run(_serve(app, listener, url))
+        except KeyboardInterrupt:
+            log.info("stopped")
+
+
+async def _serve(app: FastAPI, listener: socket.socket, url: str) -> None:
+    config = uvicorn.Config(
+        app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_SECONDS
+    )
+    # Entered here and not by uvicorn, so that a failing start reaches the caller as the exception it is.
+    async with app.router.lifespan_context(app):
+        log.info("ready", url=url, docs=f"{url}/docs")
+        await uvicorn.Server(config).serve(sockets=[listener])
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """Bind to a loopback address; the port may be 0 for any free one."""
+    address = "127.0.0.1" if host == "localhost" else host
+    try:
+        loopback = ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        raise AddressRefused(
+            f"{host!r} is not an address; use 127.0.0.1, ::1 or localhost"
+        ) from None
+    if not loopback:
+        raise AddressRefused(
+            f"without API keys Readleaf answers this machine only, and {host} is open to others; "
+            "use 127.0.0.1, ::1 or localhost"
+        )
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((address, port))
+    except OSError as error:
+        listener.close()
+        raise PortInUse(
+            f"port {port} of {host} cannot be had ({error.strerror}); "
+            "stop what uses it, or choose another with --port or READLEAF_PORT"
+        ) from error
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """The URL that reaches a bound socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _exit_quietly(_signal: int, _frame: FrameType | None) -> None:
+    raise SystemExit(0)

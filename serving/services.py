@@ -1,0 +1,79 @@
+"""What one running app holds: built once when it starts, closed when it stops."""
+
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import cv2
+from fastapi import Depends, Request
+
+from serving.admission import Admission
+from serving.errors import DataFolderUnusable, ModelsMissing
+from serving.images import ImageLimits
+from serving.metrics import Metrics
+from serving.pipelines.embed import Embedder
+from serving.repository import StoredModel, load_repository
+from serving.runtime import Runtime
+from serving.runtime.in_process import InProcessRuntime
+from serving.settings import Settings
+from serving.timing import Timings
+
+
+@dataclass(frozen=True)
+class Services:
+    """The parts that routes call."""
+
+    settings: Settings
+    models: Mapping[str, StoredModel]
+    runtime: Runtime
+    admission: Admission
+    embedder: Embedder
+
+
+@contextmanager
+def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
+    """Check the folders, load and warm up every model; raises SetupError with one clear sentence."""
+    _check_data_folder(settings.data_dir)
+    models = load_repository(settings.models_dir)
+    if "embedder" not in models:
+        raise ModelsMissing(f"{settings.models_dir} has no model named embedder; export one into it")
+    cv2.setNumThreads(1)  # the workers below are the parallelism
+    runtime = InProcessRuntime(models, settings.device, metrics)
+    threads = settings.threads or os.cpu_count() or 1
+    with ThreadPoolExecutor(threads, thread_name_prefix="worker") as workers:
+        yield Services(
+            settings=settings,
+            models=models,
+            runtime=runtime,
+            admission=Admission(settings.max_running, settings.max_waiting, metrics),
+            embedder=Embedder(runtime, models["embedder"].manifest, ImageLimits.of(settings), workers),
+        )
+
+
+def _check_data_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataFolderUnusable(
+            f"the data folder {folder} cannot be made ({error.strerror}); set READLEAF_DATA_DIR"
+        ) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise DataFolderUnusable(f"the data folder {folder} cannot be written; set READLEAF_DATA_DIR")
+
+
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+def _timings(request: Request) -> Timings:
+    timings: Timings = request.scope["timings"]
+    return timings
+
+
+CurrentServices = Annotated[Services, Depends(_services)]
+CurrentTimings = Annotated[Timings, Depends(_timings)]

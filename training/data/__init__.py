@@ -1,0 +1,1 @@
+"""Labelled pictures from disk."""

@@ -1,0 +1,1 @@
+"""Exact metrics: the numbers a model is judged by."""

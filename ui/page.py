@@ -1,0 +1,54 @@
+"""The whole page: a header, one tab a task, served at `/`."""
+
+import os
+from pathlib import Path
+
+import gradio as gr
+from fastapi import FastAPI
+
+from serving.client import Client
+from ui import compare
+from ui.theme import HEAD, THEME
+
+HERE = Path(__file__).parent
+
+HEADER = """
+<header class="rl-header">
+  <svg class="rl-mark" viewBox="0 0 32 32" aria-hidden="true">
+    <path d="M27 4C14 4 5 10 5 20c0 3 1 6 3 8 2-9 7-14 13-17-5 4-9 9-11 18 11 1 18-8 17-25z"/>
+  </svg>
+  <div><h1>Readleaf</h1><p>Ask a picture a question.</p></div>
+  <nav><a href="docs">API</a></nav>
+</header>
+"""
+
+
+def build_page(client: Client, samples_dir: Path) -> gr.Blocks:
+    """All tabs, each built by its own module."""
+    # Uploads are looked at hourly and kept for a day at most.
+    with gr.Blocks(title="Readleaf", analytics_enabled=False, delete_cache=(3600, 86400)) as page:
+        gr.HTML(HEADER, padding=False)
+        with gr.Tabs():
+            compare.build_tab(client, samples_dir)
+    return page
+
+
+def mount_page(app: FastAPI, api_url: str, *, data_dir: Path, max_file_size: int) -> None:
+    """Mount the page at `/` of the API's own app; what visitors upload is kept below `data_dir`."""
+    uploads = data_dir / "page" / "uploads"
+    os.environ["GRADIO_TEMP_DIR"] = str(uploads)
+    gr.mount_gradio_app(
+        app,
+        build_page(Client(api_url), data_dir / "page" / "samples"),
+        path="/",
+        theme=THEME,
+        css_paths=HERE / "style.css",
+        head=HEAD,
+        max_file_size=max_file_size,
+        allowed_paths=[str(data_dir / "page" / "samples")],
+        favicon_path=str(HERE / "favicon.svg"),
+        footer_links=[],
+        ssr_mode=False,
+        show_error=True,
+        run_history=False,
+    )
