@@ -3,7 +3,7 @@
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -23,6 +23,7 @@ app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(export_app, name="export")
 
 EMBEDDER_SIZE = 224
+Weights = Annotated[str, typer.Option(help="A checkpoint, or imagenet.")]
 
 
 @app.command()
@@ -32,18 +33,10 @@ def serve(
     data_dir: Annotated[Path | None, typer.Option(help="Where to write (READLEAF_DATA_DIR).")] = None,
 ) -> None:
     """Serve the page and the API on one port. All settings: serving/README.md."""
-    from pydantic import ValidationError
-
     from serving.server import run_server
-    from serving.settings import Settings
+    from serving.settings import load_settings
 
-    flags = {"host": host, "port": port, "data_dir": data_dir}
-    try:
-        settings = Settings(**{name: value for name, value in flags.items() if value is not None})  # type: ignore[arg-type]
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = "READLEAF_" + "_".join(map(str, first["loc"])).upper()
-        _stop(f"{name}={first['input']!r}: {first['msg']}", code=2)
+    settings = load_settings(host=host, port=port, data_dir=data_dir)
     if not settings.ui:
         return run_server(settings)
     from ui import mount_page
@@ -61,10 +54,10 @@ def list_models(
     from rich.table import Table
 
     from serving.repository import load_repository
-    from serving.settings import Settings
+    from serving.settings import load_settings
 
     table = Table("name", "version", "task", "sha256", "title", box=None)
-    for model in load_repository(folder or Settings().models_dir).values():
+    for model in load_repository(folder or load_settings().models_dir).values():
         manifest = model.manifest
         table.add_row(manifest.name, str(manifest.version), manifest.task, manifest.sha256[:12], manifest.title)
     Console().print(table)
@@ -73,6 +66,7 @@ def list_models(
 @evaluate_app.command("embedder")
 def evaluate_embedder(
     data: Annotated[list[Path], typer.Option(help="A folder with labels.tsv; may be repeated.")],
+    weights: Weights = "imagenet",
     out: Annotated[Path, typer.Option(help="Where the figures go.")] = Path("runs/embedder/metrics.json"),
 ) -> None:
     """Nearest neighbours on classes never trained on."""
@@ -80,9 +74,9 @@ def evaluate_embedder(
     from rich.table import Table
 
     from training.evaluate import evaluate_embedder as evaluate
-    from training.models.embedder import imagenet_embedder
+    from training.models.embedder import load_embedder
 
-    figures = evaluate(imagenet_embedder(), EMBEDDER_SIZE, data)
+    figures = evaluate(load_embedder(weights), EMBEDDER_SIZE, data)
     figures.write(out)
     table = Table("metric", "value", box=None)
     for name, value in figures.metrics.items():
@@ -92,37 +86,34 @@ def evaluate_embedder(
 
 @export_app.command("embedder")
 def export_embedder(
+    weights: Weights = "imagenet",
     metrics: Annotated[Path, typer.Option(help="Figures that `evaluate` wrote.")] = Path("runs/embedder/metrics.json"),
     to: Annotated[Path, typer.Option(help="The model repository to write into.")] = Path("models"),
 ) -> None:
     """Export the embedder, refusing a graph that differs from torch."""
     from export.embedder import export_embedder as export
     from training.evaluate import EmbedderFigures
-    from training.models.embedder import imagenet_embedder
+    from training.models.embedder import load_embedder
 
-    manifest = export(imagenet_embedder(), EMBEDDER_SIZE, EmbedderFigures.read(metrics), to)
+    manifest = export(load_embedder(weights), EMBEDDER_SIZE, EmbedderFigures.read(metrics), to)
     typer.echo(f"wrote {to / manifest.name}, version {manifest.version}, sha256 {manifest.sha256[:12]}…")
 
 
 def main() -> None:
-    """Run the command; every expected failure is one sentence and exit code 1."""
+    """Run the command; every expected failure is one sentence and an exit code, 1 unless it says otherwise."""
     try:
         app()
     except Exception as error:
-        if _is_ours(error):
-            _stop(str(error))
-        raise
+        if not _is_ours(error):
+            raise
+        typer.echo(f"readleaf: {error}", err=True)
+        sys.exit(getattr(error, "exit_code", 1))
 
 
 def _is_ours(error: Exception) -> bool:
     """Errors with a message for the user, told apart without importing what defines them."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
-    return bool(kinds & {"ReadleafError", "ParityError", "FileNotFoundError", "ValueError"})
-
-
-def _stop(message: str, code: int = 1) -> NoReturn:
-    typer.echo(f"readleaf: {message}", err=True)
-    sys.exit(code)
+    return bool(kinds & {"ReadleafError", "ParityError", "DataError"})
 
 
 if __name__ == "__main__":

@@ -11,9 +11,7 @@ from torch import nn
 OPSET = 18
 
 
-def write_graph(
-    module: nn.Module, frame: tuple[int, ...], input_name: str, output_name: str, file: Path
-) -> None:
+def write_graph(module: nn.Module, frame: tuple[int, ...], input_name: str, output_name: str, file: Path) -> None:
     """Export `module`, which takes uint8 [N, *frame], to `file`."""
     example = torch.zeros((2, *frame), dtype=torch.uint8)
     batch = torch.export.Dim("batch", min=1, max=4096)

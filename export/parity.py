@@ -14,9 +14,7 @@ class ParityError(Exception):
     """The exported graph does not compute what the network computes."""
 
 
-def check_parity(
-    module: nn.Module, file: Path, frame: tuple[int, ...], *, max_batch: int, tolerance: float
-) -> float:
+def check_parity(module: nn.Module, file: Path, frame: tuple[int, ...], *, max_batch: int, tolerance: float) -> float:
     """Compare outputs at batch 1, 2, 7 and the largest; returns the worst difference or raises ParityError."""
     session = ort.InferenceSession(file, providers=["CPUExecutionProvider"])
     [graph_input] = session.get_inputs()

@@ -1,26 +1,27 @@
 """Every failure the service can name.
 
-    ReadleafError
-    ├── SetupError                the service cannot start; the command prints it and exits with 1
-    │   ├── ModelsMissing         no model folder, or nothing in it
-    │   ├── ManifestInvalid       a manifest.json that does not fit its schema or its model
-    │   ├── ModelCorrupt          a model file whose sha256 is not the manifest's
-    │   ├── DataFolderUnusable    the data folder cannot be written
-    │   ├── AddressRefused        an address other than loopback while no API key exists
-    │   └── PortInUse             another process listens there
-    └── RequestError              one request cannot be answered; becomes problem+json
-        ├── NotFound              404
-        ├── MethodNotAllowed      405
-        ├── RequestInvalid        422  a field is missing or has the wrong form
-        ├── BodyMalformed         400  the body cannot be parsed
-        ├── BodyTooLarge          413
-        ├── TooManyImages         413
-        ├── ImageEmpty            422
-        ├── ImageTooLarge         413  bytes or pixels
-        ├── ImageFormatUnknown    415  not one of the accepted formats
-        ├── ImageBroken           422  the format is right, the content is damaged
-        ├── Overloaded            503  with Retry-After
-        └── InternalError         500  our own bug
+ReadleafError
+├── SetupError                the service cannot start; the command prints it and exits with 1
+│   ├── SettingsInvalid       a setting that does not exist or has an impossible value; exits with 2
+│   ├── ModelsMissing         no model folder, or nothing in it
+│   ├── ManifestInvalid       a manifest.json that does not fit its schema or its model
+│   ├── ModelCorrupt          a model file whose sha256 is not the manifest's
+│   ├── DataFolderUnusable    the data folder cannot be written
+│   ├── AddressRefused        an address other than loopback while no API key exists
+│   └── PortInUse             another process listens there
+└── RequestError              one request cannot be answered; becomes problem+json
+    ├── NotFound              404
+    ├── MethodNotAllowed      405
+    ├── RequestInvalid        422  a field is missing or has the wrong form
+    ├── BodyMalformed         400  the body cannot be parsed
+    ├── BodyTooLarge          413
+    ├── TooManyImages         413
+    ├── ImageEmpty            422
+    ├── ImageTooLarge         413  bytes or pixels
+    ├── ImageFormatUnknown    415  not one of the accepted formats
+    ├── ImageBroken           422  the format is right, the content is damaged
+    ├── Overloaded            503  with Retry-After
+    └── InternalError         500  our own bug
 """
 
 from collections.abc import Mapping
@@ -38,6 +39,14 @@ class ReadleafError(Exception):
 
 class SetupError(ReadleafError):
     """The service cannot start."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class SettingsInvalid(SetupError):
+    """A setting that does not exist or has an impossible value."""
+
+    exit_code = 2
 
 
 class ModelsMissing(SetupError):

@@ -28,7 +28,7 @@ TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-LYING = (5, 6, 7, 8)
+
 
 @dataclass(frozen=True)
 class ImageLimits:
@@ -43,18 +43,16 @@ class ImageLimits:
         return cls(settings.max_image_bytes, settings.max_image_pixels)
 
 
-def decode(
-    data: bytes, limits: ImageLimits, *, name: str = "the image", at_least: tuple[int, int] | None = None
-) -> Image.Image:
+def decode(data: bytes, limits: ImageLimits, *, name: str = "the image", min_side: int | None = None) -> Image.Image:
     """Decode `data` to an upright RGB picture.
 
-    `at_least` = (width, height) allows a JPEG to be decoded at a half, a quarter or an eighth of its size,
-    as long as both sides stay that large: much faster when only a small version is needed.
+    `min_side` allows a JPEG to be decoded at a half, a quarter or an eighth of its size, as long as both
+    sides keep that many pixels: much faster when only a small version is needed.
     """
     picture = _open(data, limits, name)
     orientation = _orientation(picture)
-    if at_least is not None:
-        picture.draft(None, at_least[::-1] if orientation in LYING else at_least)
+    if min_side is not None:
+        picture.draft(None, (min_side, min_side))
     try:
         picture.load()
         upright = picture.transpose(TURNS[orientation]) if orientation in TURNS else picture
@@ -72,7 +70,7 @@ def fit(picture: Image.Image, width: int, height: int) -> NDArray[np.uint8]:
     left, top = (picture.width - crop_width) // 2, (picture.height - crop_height) // 2
     pixels = np.asarray(picture)[top : top + crop_height, left : left + crop_width]
     interpolation = cv2.INTER_AREA if scale > 1 else cv2.INTER_LINEAR
-    return cv2.resize(pixels, (width, height), interpolation=interpolation).astype(np.uint8, copy=False)
+    return np.asarray(cv2.resize(pixels, (width, height), interpolation=interpolation), dtype=np.uint8)
 
 
 def _open(data: bytes, limits: ImageLimits, name: str) -> Image.Image:
@@ -83,16 +81,12 @@ def _open(data: bytes, limits: ImageLimits, name: str) -> Image.Image:
     try:
         picture = Image.open(io.BytesIO(data), formats=FORMATS)
     except Image.DecompressionBombError as error:
-        raise ImageTooLarge(
-            f"{name} has far too many pixels; at most {limits.max_pixels:,} are accepted"
-        ) from error
+        raise ImageTooLarge(f"{name} has far too many pixels; at most {limits.max_pixels:,} are accepted") from error
     except Exception as error:  # a file that only looks like an image can provoke anything
         raise ImageFormatUnknown(f"{name} is not an image that can be read; {ACCEPTED}") from error
     width, height = picture.size
     if width * height > limits.max_pixels:
-        raise ImageTooLarge(
-            f"{name} is {width}×{height} pixels; at most {limits.max_pixels:,} pixels are accepted"
-        )
+        raise ImageTooLarge(f"{name} is {width}×{height} pixels; at most {limits.max_pixels:,} pixels are accepted")
     return picture
 
 
@@ -116,7 +110,7 @@ def _to_rgb(picture: Image.Image) -> Image.Image:
 def _from_deep_gray(picture: Image.Image) -> Image.Image:
     """16-bit integers keep their upper byte; floats and 32-bit integers are spread over their own range."""
     values = np.asarray(picture)
-    if picture.mode.startswith("I;16") or (picture.mode == "I" and 0 <= values.min() and values.max() <= 65535):
+    if picture.mode.startswith("I;16") or (picture.mode == "I" and values.min() >= 0 and values.max() <= 65535):
         gray = (values.astype(np.uint32) >> 8).astype(np.uint8)
     else:
         values = np.nan_to_num(values.astype(np.float64))

@@ -18,9 +18,7 @@ def configure_logs(level: str, form: str) -> None:
         [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
         if form == "json"
         else [
-            structlog.dev.ConsoleRenderer(
-                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
-            )
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
         ]
     )
     structlog.configure(

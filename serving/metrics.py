@@ -37,12 +37,8 @@ class Metrics:
             buckets=(1, 2, 4, 8, 16, 32, 64),
             registry=self.registry,
         )
-        self.running = Gauge(
-            "readleaf_running_requests", "Requests being worked on.", registry=self.registry
-        )
-        self.waiting = Gauge(
-            "readleaf_waiting_requests", "Requests waiting for a place.", registry=self.registry
-        )
+        self.running = Gauge("readleaf_running_requests", "Requests being worked on.", registry=self.registry)
+        self.waiting = Gauge("readleaf_waiting_requests", "Requests waiting for a place.", registry=self.registry)
         self.rejected = Counter(
             "readleaf_rejected_requests_total",
             "Requests turned away because the queue was full.",

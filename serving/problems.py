@@ -8,7 +8,14 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from serving.errors import BodyMalformed, BodyTooLarge, MethodNotAllowed, NotFound, RequestError, RequestInvalid
+from serving.errors import (
+    BodyMalformed,
+    BodyTooLarge,
+    MethodNotAllowed,
+    NotFound,
+    RequestError,
+    RequestInvalid,
+)
 from serving.schemas import Problem
 
 MEDIA_TYPE = "application/problem+json"

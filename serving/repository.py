@@ -19,9 +19,7 @@ class StoredModel:
 def load_repository(folder: Path) -> dict[str, StoredModel]:
     """Read every model below `folder`, by name; checks each graph's sha256."""
     if not folder.is_dir():
-        raise ModelsMissing(
-            f"there is no model folder at {folder}; set READLEAF_MODELS_DIR to a model repository"
-        )
+        raise ModelsMissing(f"there is no model folder at {folder}; set READLEAF_MODELS_DIR to a model repository")
     found = sorted(child for child in folder.iterdir() if child.is_dir() and not child.name.startswith("."))
     if not found:
         raise ModelsMissing(f"the model folder {folder} holds no model; put an exported model there")

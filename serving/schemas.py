@@ -1,7 +1,5 @@
 """What the API answers: the one description shared by the server, its client and the page."""
 
-from typing import Any
-
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -67,14 +65,3 @@ class EmbedResponse(BaseModel):
     model: ModelRef
     dim: int = Field(examples=[1280])
     embeddings: list[list[float]] = Field(description="[images, dim]; every row has length 1")
-
-
-def problem_example(kind: str, status: int, title: str, detail: str) -> dict[str, Any]:
-    """An example for the API's description."""
-    return {
-        "type": f"urn:readleaf:problem:{kind}",
-        "title": title,
-        "status": status,
-        "detail": detail,
-        "request_id": "3f0c1a9e5b7d4c21",
-    }

@@ -4,6 +4,7 @@ import asyncio
 import ipaddress
 import signal
 import socket
+import warnings
 from collections.abc import Callable
 from types import FrameType
 
@@ -27,6 +28,7 @@ MountPage = Callable[[FastAPI, str], None]
 def run_server(settings: Settings, mount_page: MountPage | None = None) -> None:
     """Serve until SIGINT or SIGTERM; raises SetupError when it cannot start."""
     configure_logs(settings.log_level, settings.log_format)
+    warnings.filterwarnings("ignore", module="PIL")  # odd metadata in an upload is no news to the operator
     with open_socket(settings.host, settings.port) as listener:
         url = address_of(listener)
         app = create_app(settings)
@@ -55,9 +57,7 @@ def open_socket(host: str, port: int) -> socket.socket:
     try:
         loopback = ipaddress.ip_address(address).is_loopback
     except ValueError:
-        raise AddressRefused(
-            f"{host!r} is not an address; use 127.0.0.1, ::1 or localhost"
-        ) from None
+        raise AddressRefused(f"{host!r} is not an address; use 127.0.0.1, ::1 or localhost") from None
     if not loopback:
         raise AddressRefused(
             f"without API keys Readleaf answers this machine only, and {host} is open to others; "

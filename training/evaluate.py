@@ -11,6 +11,7 @@ import torch
 from rich.progress import track
 
 from training.data.labelled import LabelledFile, load_pixels, read_labels
+from training.errors import DataError
 from training.metrics.retrieval import recall_at, similarity_percentiles
 from training.models.embedder import Embedder
 
@@ -35,14 +36,17 @@ class EmbedderFigures:
     @classmethod
     def read(cls, file: Path) -> "EmbedderFigures":
         """Read what `write` wrote."""
-        return cls(**json.loads(file.read_text()))
+        try:
+            return cls(**json.loads(file.read_text()))
+        except (OSError, ValueError, TypeError) as error:
+            raise DataError(f"{file} holds no figures ({error}); `readleaf evaluate embedder` writes them") from error
 
 
 def evaluate_embedder(model: Embedder, size: int, folders: Sequence[Path]) -> EmbedderFigures:
     """r@k on classes never trained on, by source, and what a similarity means over all of them."""
     files = [file for folder in folders for file in read_labels(folder) if file.set_name == UNSEEN]
     if not files:
-        raise ValueError(f"no picture of the set {UNSEEN} in {', '.join(map(str, folders))}")
+        raise DataError(f"no picture of the set {UNSEEN} in {', '.join(map(str, folders))}")
     vectors = embed_files(model, size, files)
     classes = {name: number for number, name in enumerate(sorted({_class(file) for file in files}))}
     labels = np.array([classes[_class(file)] for file in files])

@@ -22,7 +22,7 @@ def build_tab(client: Client, samples_dir: Path) -> None:
 
     with gr.Tab("Compare", id="compare"):
         with gr.Row(equal_height=True):
-            pictures = [_picture("First picture"), _picture("Second picture")]
+            pictures = [_picture("First picture", "first-picture"), _picture("Second picture", "second-picture")]
         result = gr.HTML(WAITING, elem_id="compare-result", padding=False)
         samples = draw_samples(samples_dir)
         gr.Examples(
@@ -60,9 +60,10 @@ def compare(client: Client, first: str | None, second: str | None) -> str:
     return f'<div class="rl-result" role="status">{_words(similarity, scale)}{_drawing(similarity, scale)}</div>'
 
 
-def _picture(label: str) -> gr.Image:
+def _picture(label: str, elem_id: str) -> gr.Image:
     return gr.Image(
         label=label,
+        elem_id=elem_id,
         type="filepath",
         image_mode=None,  # the file as it is: the service does the decoding
         sources=["upload", "clipboard", "webcam"],
@@ -86,14 +87,18 @@ def _words(similarity: float, scale: SimilarityScale) -> str:
         verdict = "Not alike"
     return (
         f"<h2>{verdict}</h2>"
-        f"<p>Similarity <b>{similarity:.2f}</b>: more than {among_different} of 100 pairs of different kinds, "
-        f"and more than {among_same} of 100 pairs of the same kind.</p>"
+        f"<p>Similarity <b>{similarity:.2f}</b>. {_share(among_different)} pairs of different kinds are less alike, "
+        f"and {_share(among_same).lower()} pairs of the same kind.</p>"
     )
 
 
 def share_below(value: float, percentiles: Sequence[float]) -> int:
     """How many of a hundred measured pairs are less similar."""
     return max(0, sum(value > percentile for percentile in percentiles) - 1)
+
+
+def _share(percent: int) -> str:
+    return {0: "No", 100: "All"}.get(percent, f"{percent} of 100")
 
 
 def _drawing(similarity: float, scale: SimilarityScale) -> str:

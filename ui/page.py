@@ -26,6 +26,7 @@ HEADER = """
 def build_page(client: Client, samples_dir: Path) -> gr.Blocks:
     """All tabs, each built by its own module."""
     # Uploads are looked at hourly and kept for a day at most.
+    page: gr.Blocks
     with gr.Blocks(title="Readleaf", analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         gr.HTML(HEADER, padding=False)
         with gr.Tabs():

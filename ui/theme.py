@@ -33,6 +33,8 @@ THEME = gr.themes.Base(
 )
 
 HEAD = """
+<meta http-equiv="Content-Security-Policy"
+      content="default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-src 'none'; object-src 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="description" content="Ask a picture a question.">
 """

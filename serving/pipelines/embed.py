@@ -58,6 +58,5 @@ class Embedder:
 
     def _pixels(self, upload: Upload) -> NDArray[np.uint8]:
         width, height = self.manifest.preprocessing.width, self.manifest.preprocessing.height
-        # Twice the size that is needed: a JPEG shrunk further while decoding would lose detail.
-        picture = decode(upload.data, self._limits, name=upload.name, at_least=(2 * width, 2 * height))
+        picture = decode(upload.data, self._limits, name=upload.name, min_side=max(width, height))
         return fit(picture, width, height)

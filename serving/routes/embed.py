@@ -30,7 +30,10 @@ router = APIRouter(prefix="/v1", tags=["embed"])
     ),
 )
 async def embed(
-    images: Annotated[list[UploadFile], File(description="1–64 pictures: JPEG, PNG, WebP, BMP or TIFF")],
+    images: Annotated[
+        list[UploadFile],
+        File(description="1–64 pictures: JPEG, PNG, WebP, BMP or TIFF", json_schema_extra={"minItems": 1}),
+    ],
     services: CurrentServices,
     timings: CurrentTimings,
 ) -> Response:

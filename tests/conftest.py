@@ -1,0 +1,135 @@
+"""What tests share: a running service, pictures made on the spot, and the size of long campaigns."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from PIL import Image
+
+from serving.client import Client
+
+ROOT = Path(__file__).parents[1]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--soak", action="store_true", help="run campaigns in full (make soak)")
+
+
+@pytest.fixture(scope="session")
+def rounds(request: pytest.FixtureRequest) -> Callable[[int, int], int]:
+    """`rounds(small, full)`: how often a campaign repeats, in `make test` and in `make soak`."""
+    soak = request.config.getoption("--soak")
+    return lambda small, full: full if soak else small
+
+
+@dataclass
+class Service:
+    """A `readleaf serve` in a process of its own."""
+
+    url: str
+    process: subprocess.Popen[str]
+    client: Client
+    http: httpx.Client
+    log: list[str]
+
+
+@contextmanager
+def _run_service(data_dir: Path, **settings: object) -> Iterator[Service]:
+    """Start the service on a free port, wait until it says that it is ready, stop it at the end."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("READLEAF_")}
+    given = {"port": 0, "ui": False, "data_dir": data_dir, "log_format": "json", **settings}
+    environment |= {f"READLEAF_{name.upper()}": str(value) for name, value in given.items()}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "readleaf", "serve"], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    log: list[str] = []
+    try:
+        url = ""
+        for line in process.stderr:
+            log.append(line)
+            if line.startswith("{") and (event := json.loads(line))["event"] == "ready":
+                url = event["url"]
+                break
+        assert url, "the service did not start:\n" + "".join(log)
+        reader = threading.Thread(target=log.extend, args=(process.stderr,))
+        reader.start()
+        with Client(url) as client, httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
+            yield Service(url, process, client, http, log)
+        process.terminate()
+        process.wait(timeout=30)
+        reader.join()
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+@pytest.fixture(scope="session")
+def run_service():
+    """`with run_service(data_dir, ui=True) as service`, for fixtures of wider scope."""
+    return _run_service
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for all tests that do not need their own."""
+    with _run_service(tmp_path_factory.mktemp("data")) as running:
+        yield running
+
+
+@pytest.fixture
+def start_service(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+    """Start a service with settings of one's own: `start_service(max_waiting=0)`."""
+    with ExitStack() as stack:
+        yield lambda **settings: stack.enter_context(_run_service(tmp_path / "data", **settings))
+
+
+@pytest.fixture(scope="session")
+def photo() -> Callable[..., Image.Image]:
+    """A smooth, colourful picture unlike any other seed's."""
+
+    def make(width: int = 300, height: int = 220, seed: int = 0) -> Image.Image:
+        coarse = np.random.default_rng(seed).integers(0, 256, (6, 8, 3), dtype=np.uint8)
+        return Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def encoded() -> Callable[..., bytes]:
+    """`encoded(picture, "JPEG", …)`: the bytes of an image file."""
+
+    def encode(picture: Image.Image, form: str = "JPEG", **options: object) -> bytes:
+        stream = io.BytesIO()
+        picture.save(stream, form, **options)
+        return stream.getvalue()
+
+    return encode
+
+
+@pytest.fixture(scope="session")
+def bomb() -> bytes:
+    """A PNG of 30,000 × 30,000 white pixels in about 110 kB."""
+    import struct
+    import zlib
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    side = 30_000
+    packer = zlib.compressobj(9)
+    row = b"\0" + b"\xff" * (side // 8)
+    pixels = b"".join(packer.compress(row) for _ in range(side)) + packer.flush()
+    header = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")

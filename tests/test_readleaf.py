@@ -1,0 +1,112 @@
+"""The command, as a user types it."""
+
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def readleaf(*arguments, **environment):
+    import os
+
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("READLEAF_")}
+    return subprocess.run(
+        [sys.executable, "-m", "readleaf", *map(str, arguments)],
+        cwd=ROOT,
+        env=clean | {name: str(value) for name, value in environment.items()},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def refused(run, code, *words):
+    """It ended with `code` and one clear sentence, no traceback."""
+    lines = [line for line in run.stderr.splitlines() if line.startswith("readleaf:")]
+    assert run.returncode == code, run.stderr
+    assert len(lines) == 1, run.stderr
+    assert "Traceback" not in run.stderr
+    for word in words:
+        assert word in lines[0]
+
+
+def test_help_lists_every_command():
+    run = readleaf("--help")
+    assert run.returncode == 0
+    for command in ("serve", "models", "evaluate", "export"):
+        assert f"  {command}" in run.stdout
+
+
+def test_models_list_checks_the_files():
+    run = readleaf("models", "list")
+    assert run.returncode == 0
+    assert "embedder" in run.stdout
+
+
+def test_port_in_use(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused(readleaf("serve", "--port", port, "--data-dir", tmp_path), 1, f"port {port}", "--port")
+
+
+def test_an_address_open_to_others(tmp_path):
+    refused(readleaf("serve", "--host", "0.0.0.0", "--data-dir", tmp_path), 1, "without API keys")
+
+
+def test_missing_model_folder(tmp_path):
+    run = readleaf("serve", "--port", 0, READLEAF_DATA_DIR=tmp_path, READLEAF_MODELS_DIR=tmp_path / "none")
+    refused(run, 1, "no model folder", "READLEAF_MODELS_DIR")
+
+
+def test_model_with_a_wrong_sha256(tmp_path):
+    models = shutil.copytree(ROOT / "models", tmp_path / "models")
+    with (models / "embedder/1/model.onnx").open("ab") as file:
+        file.write(b"\0")
+    run = readleaf("serve", "--port", 0, READLEAF_DATA_DIR=tmp_path / "data", READLEAF_MODELS_DIR=models)
+    refused(run, 1, "embedder", "sha256", "export the model again")
+
+
+def test_data_folder_that_is_a_file(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    refused(
+        readleaf("serve", "--port", 0, "--data-dir", file, READLEAF_UI="false"), 1, "data folder", "READLEAF_DATA_DIR"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("READLEAF_PORT", "http"), ("READLEAF_DEVICE", "tpu"), ("READLEAF_TYPO", "1")]
+)
+def test_settings_that_cannot_be(tmp_path, name, value):
+    refused(readleaf("serve", **{name: value}), 2, name)
+
+
+def test_a_flag_that_cannot_be():
+    run = readleaf("serve", "--port", "http")
+    assert run.returncode == 2
+    assert "Invalid value for '--port'" in run.stderr
+
+
+def test_evaluate_without_data(tmp_path):
+    refused(readleaf("evaluate", "embedder", "--data", tmp_path), 1, "labels.tsv does not exist")
+
+
+def test_export_without_figures(tmp_path):
+    refused(
+        readleaf("export", "embedder", "--metrics", tmp_path / "none.json", "--to", tmp_path), 1, "readleaf evaluate"
+    )
+
+
+@pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
+def test_it_stops_when_told(start_service, signal_name):
+    import signal
+
+    service = start_service()
+    service.process.send_signal(getattr(signal, signal_name))
+    assert service.process.wait(timeout=30) == 0
+    assert "Traceback" not in "".join(service.log)

@@ -1,0 +1,48 @@
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from serving.images import ImageLimits, decode, fit
+from training.data.labelled import load_pixels, read_labels
+from training.errors import DataError
+
+
+def write_table(folder, text):
+    (folder / "labels.tsv").write_text(text, encoding="utf-8")
+
+
+def test_rows_are_read_without_quoting(tmp_path):
+    write_table(tmp_path, "file\tclass_name\tsource\tset\nimages/a.jpg\tlady's \"slipper\tflowers\tval\n")
+    [row] = read_labels(tmp_path)
+    assert row.class_name == "lady's \"slipper"
+    assert row.path == tmp_path / "images/a.jpg"
+    assert (row.source, row.set_name) == ("flowers", "val")
+
+
+def test_what_is_missing_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"labels\.tsv does not exist"):
+        read_labels(tmp_path)
+    write_table(tmp_path, "file\tsource\n")
+    with pytest.raises(DataError, match="lacks the columns class_name, set"):
+        read_labels(tmp_path)
+
+
+@pytest.mark.parametrize("size", [(300, 220), (160, 213), (900, 1300), (64, 64), (2000, 90)])
+@pytest.mark.parametrize("orientation", [1, 3, 6])
+def test_training_and_serving_see_the_same_pixels(tmp_path, photo, size, orientation):
+    file = tmp_path / "leaf.jpg"
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    photo(*size).save(file, quality=90, exif=exif)
+    served = fit(decode(file.read_bytes(), ImageLimits(10**8, 10**8), min_side=128), 128, 96)
+    assert np.array_equal(load_pixels(file, 128, 96), served)
+
+
+def test_gray_pictures_have_three_channels(tmp_path, photo):
+    stream = io.BytesIO()
+    photo().convert("L").save(stream, "PNG")
+    file = tmp_path / "gray.png"
+    file.write_bytes(stream.getvalue())
+    assert load_pixels(file, 32, 32).shape == (32, 32, 3)
