@@ -11,16 +11,19 @@ def embedder_card(manifest: Manifest, difference: float) -> str:
     width, height = manifest.preprocessing.width, manifest.preprocessing.height
     return f"""# {manifest.name}, version {manifest.version}
 
-{manifest.title}: a picture becomes a vector of {manifest.dim} numbers and length 1. Pictures that look alike
-have vectors that point the same way, so their product (the cosine) says how alike they are.
+{manifest.title}.
+
+A picture becomes a vector of {manifest.dim} numbers and length 1. Pictures that look alike have vectors that
+point the same way, so their product (the cosine) says how alike they are.
 
 **Input** `{manifest.inputs[0].name}`: uint8 RGB pixels [N, {height}, {width}, 3], the middle of the upright picture.
 **Output** `{manifest.outputs[0].name}`: float32 [N, {manifest.dim}].
 
 ## Measured
 
-Written by `readleaf evaluate embedder` on {manifest.similarity.measured_on}; r@k is the share of pictures
-that have one of their own class among their k nearest others.
+By `readleaf evaluate embedder` on {manifest.similarity.measured_on}.
+r@k is the share of pictures that have one of their own class among their k nearest others. ImageNet itself has
+pictures of some of these birds and flowers, under broader names.
 
 | metric | value |
 |---|---|
@@ -37,8 +40,10 @@ The exported graph differs from torch by at most {difference:.1e}.
 
 ## Trained on
 
-{" ".join(manifest.training_data)}. No further training: these are general features. Licence of this model:
-{manifest.licence}; the weights' package states the Apache-2.0 licence, ImageNet's pictures have terms of their own.
+{"; ".join(manifest.training_data)}. No further training: these are general features.
+
+Licence of this model: {manifest.licence}, as the weights' package states; ImageNet's pictures have terms of
+their own.
 
 ## What it is bad at
 

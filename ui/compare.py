@@ -8,6 +8,7 @@ import gradio as gr
 
 from serving.client import ApiError, Client, ServiceUnreachable
 from serving.schemas import SimilarityScale
+from ui.picture import picture_field
 from ui.samples import draw_samples
 
 HINT = "Choose two pictures. They are compared by what they show, not by their pixels."
@@ -22,7 +23,10 @@ def build_tab(client: Client, samples_dir: Path) -> None:
 
     with gr.Tab("Compare", id="compare"):
         with gr.Row(equal_height=True):
-            pictures = [_picture("First picture", "first-picture"), _picture("Second picture", "second-picture")]
+            pictures = [
+                picture_field("First picture", "first-picture"),
+                picture_field("Second picture", "second-picture"),
+            ]
         result = gr.HTML(WAITING, elem_id="compare-result", padding=False)
         samples = draw_samples(samples_dir)
         gr.Examples(
@@ -58,18 +62,6 @@ def compare(client: Client, first: str | None, second: str | None) -> str:
     if scale is None:
         return f'<div class="rl-result"><h2>Similarity {similarity:.2f}</h2></div>'
     return f'<div class="rl-result" role="status">{_words(similarity, scale)}{_drawing(similarity, scale)}</div>'
-
-
-def _picture(label: str, elem_id: str) -> gr.Image:
-    return gr.Image(
-        label=label,
-        elem_id=elem_id,
-        type="filepath",
-        image_mode=None,  # the file as it is: the service does the decoding
-        sources=["upload", "clipboard", "webcam"],
-        height=340,
-        buttons=["fullscreen"],
-    )
 
 
 def _words(similarity: float, scale: SimilarityScale) -> str:
@@ -108,24 +100,24 @@ def _drawing(similarity: float, scale: SimilarityScale) -> str:
         return 20 + 760 * min(1.0, max(0.0, value))
 
     def band(name: str, label: str, values: Sequence[float], y: int) -> str:
-        low, middle, high = values[5], values[50], values[95]
+        low, high = values[5], values[95]
         return (
-            f'<rect class="{name}" x="{x(low):.0f}" y="{y}" width="{x(high) - x(low):.0f}" height="20" rx="10"/>'
-            f'<text x="{x(middle):.0f}" y="{y + 15}" text-anchor="middle">{label}</text>'
+            f'<rect class="{name}" x="{x(low):.0f}" y="{y}" width="{x(high) - x(low):.0f}" height="28" rx="14"/>'
+            f'<text x="{x((low + high) / 2):.0f}" y="{y + 19}" text-anchor="middle">{label}</text>'
         )
 
     here = x(similarity)
     ticks = "".join(
-        f'<text x="{x(tick):.0f}" y="106" text-anchor="middle">{tick:g}</text>' for tick in (0, 0.25, 0.5, 0.75, 1)
+        f'<text x="{x(tick):.0f}" y="110" text-anchor="middle">{tick:g}</text>' for tick in (0, 0.25, 0.5, 0.75, 1)
     )
-    return f"""<svg class="rl-scale" viewBox="0 0 800 112" role="img"
+    return f"""<svg class="rl-scale" viewBox="0 0 800 116" role="img"
       aria-label="Similarity {similarity:.2f} on a scale from 0 to 1; most pairs of different kinds lie between
       {scale.different[5]:.2f} and {scale.different[95]:.2f}, most of the same kind between {scale.same[5]:.2f} and
       {scale.same[95]:.2f}">
-      {band("different", "different kinds", scale.different, 18)}
-      {band("same", "same kind", scale.same, 48)}
-      <line class="axis" x1="20" y1="86" x2="780" y2="86"/>{ticks}
-      <line class="here" x1="{here:.0f}" y1="8" x2="{here:.0f}" y2="86"/>
+      {band("different", "different kinds", scale.different, 14)}
+      {band("same", "same kind", scale.same, 47)}
+      <line class="axis" x1="20" y1="88" x2="780" y2="88"/>{ticks}
+      <line class="here" x1="{here:.0f}" y1="8" x2="{here:.0f}" y2="88"/>
       <circle class="here-dot" cx="{here:.0f}" cy="8" r="6"/></svg>"""
 
 

@@ -46,11 +46,22 @@ def test_try_the_samples(page):
     expect(result(page).locator("svg.rl-scale")).to_be_visible()
 
 
-def test_a_broken_file_gives_a_sentence(page, samples, tmp_path):
+@pytest.mark.parametrize(
+    ("kept", "sentence"), [(9000, "Image 2 (leaf.jpg) is a damaged JPEG file"), (0, "Image 2 (leaf.jpg) has no bytes")]
+)
+def test_a_broken_file_gives_a_sentence(page, samples, tmp_path, kept, sentence):
     broken = tmp_path / "leaf.jpg"
-    broken.write_bytes(samples["willow"].read_bytes()[:9000])
+    broken.write_bytes(samples["willow"].read_bytes()[:kept])
     upload(page, samples["oak-1"], broken)
-    expect(result(page)).to_contain_text("damaged JPEG file")
+    expect(result(page)).to_contain_text(sentence)
+
+
+def test_a_letter_renamed_to_jpg_gives_a_sentence_and_no_path(page, page_service, samples, tmp_path):
+    letter = tmp_path / "letter.jpg"
+    letter.write_text("Dear all,")
+    upload(page, letter, samples["oak-1"])
+    expect(result(page)).to_contain_text("Image 1 (letter.jpg) is not an image that can be read")
+    expect(page.get_by_text("uploads")).to_have_count(0)
 
 
 @pytest.mark.parametrize("path", ["/", "/docs"])

@@ -1,0 +1,79 @@
+"""What the documents say is true: links, commands, figures."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from serving.repository import load_repository
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted(path for path in ROOT.glob("**/*.md") if ".venv" not in path.parts)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document):
+    for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+        assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def test_every_make_target_that_is_named_exists():
+    text = "".join(document.read_text() for document in DOCUMENTS)
+    for target in set(re.findall(r"`?make ([a-z]+)`", text)) | {"serve", "test"}:
+        run = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True)
+        assert run.returncode == 0, f"make {target}: {run.stderr}"
+
+
+def test_every_command_of_readleaf_that_is_named_exists():
+    text = "".join(document.read_text() for document in DOCUMENTS)
+    named = set(re.findall(r"readleaf ((?:serve|models|evaluate|export)(?: (?:list|embedder))?)", text))
+    assert {"serve", "evaluate embedder"} <= named
+    for words in sorted(named):
+        run = subprocess.run([ROOT / ".venv/bin/readleaf", *words.split(), "--help"], capture_output=True, text=True)
+        assert run.returncode == 0, words
+
+
+def test_the_readmes_curl_command_works(service, photo, tmp_path):
+    [command] = re.findall(r"^curl .*$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    photo().save(tmp_path / "leaf.jpg")
+    words = shlex.split(command.replace("http://127.0.0.1:8000", service.url))
+    run = subprocess.run(
+        [*words, "--silent", "--noproxy", "*"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert '"embeddings"' in run.stdout
+
+
+def test_the_readmes_python_example_works(service, photo, tmp_path, monkeypatch, capsys):
+    [example] = re.findall(r"```python\n(.*?)```", (ROOT / "serving/README.md").read_text(), re.DOTALL)
+    photo(seed=1).save(tmp_path / "leaf.jpg")
+    photo(seed=2).save(tmp_path / "other.jpg")
+    monkeypatch.chdir(tmp_path)
+    exec(example.replace("http://127.0.0.1:8000", service.url), {})
+    assert re.match(r"1280 0\.\d+", capsys.readouterr().out)
+
+
+def test_the_figures_are_the_models_own():
+    metrics = load_repository(ROOT / "models")["embedder"].manifest.metrics
+    text = (ROOT / "README.md").read_text()
+    for name in ("flowers102/val_unseen_class/r@1", "cub200/val_unseen_class/r@1"):
+        assert f"| {metrics[name]:.3f} |" in text
+
+
+def test_the_architecture_names_every_dependency():
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    project = (ROOT / "pyproject.toml").read_text()
+    block = project[project.index("dependencies = [") : project.index("[project.scripts]")]
+    names = set(re.findall(r'"([A-Za-z0-9_-]+)[>=<]', block)) - {"onnxruntime-gpu", "pytest-timeout"}
+    assert len(names) > 20
+    for name in names:
+        assert name in text, f"ARCHITECTURE.md does not say why {name}"
+
+
+def test_the_map_shows_every_folder():
+    text = (ROOT / "README.md").read_text()
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    folders = {line.split("/")[0] for line in tracked.splitlines() if "/" in line and not line.startswith(".")}
+    for folder in folders:
+        assert f"\n{folder}/ " in text
