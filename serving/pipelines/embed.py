@@ -14,7 +14,7 @@ from serving.runtime import Runtime
 from serving.timing import Timings
 
 # Small batches fit the cores' caches and keep every core busy to the end of a request.
-CHUNK = 4
+CHUNK = 2
 
 
 @dataclass(frozen=True)
