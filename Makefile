@@ -37,7 +37,7 @@ bench: setup
 	$(BIN)/python benchmarks/embed.py
 
 soak: setup browser
-	$(BIN)/pytest --soak --timeout 3600 -m campaign
+	$(BIN)/pytest --soak --timeout 3600 -s -m campaign
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

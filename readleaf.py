@@ -113,7 +113,7 @@ def main() -> None:
 def _is_ours(error: Exception) -> bool:
     """Errors with a message for the user, told apart without importing what defines them."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
-    return bool(kinds & {"ReadleafError", "ParityError", "DataError"})
+    return bool(kinds & {"ReadleafError", "ParityError", "DataError", "OSError"})
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from serving.app import create_app
 from serving.errors import AddressRefused, PortInUse
 from serving.logs import configure_logs
+from serving.services import prepare_data_folder
 from serving.settings import Settings
 
 log = structlog.get_logger()
@@ -29,6 +30,7 @@ def run_server(settings: Settings, mount_page: MountPage | None = None) -> None:
     """Serve until SIGINT or SIGTERM; raises SetupError when it cannot start."""
     configure_logs(settings.log_level, settings.log_format)
     warnings.filterwarnings("ignore", module="PIL")  # odd metadata in an upload is no news to the operator
+    prepare_data_folder(settings.data_dir)  # before the page, which writes there
     with open_socket(settings.host, settings.port) as listener:
         url = address_of(listener)
         app = create_app(settings)

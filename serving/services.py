@@ -37,7 +37,7 @@ class Services:
 @contextmanager
 def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
     """Check the folders, load and warm up every model; raises SetupError with one clear sentence."""
-    _check_data_folder(settings.data_dir)
+    prepare_data_folder(settings.data_dir)
     models = load_repository(settings.models_dir)
     if "embedder" not in models:
         raise ModelsMissing(f"{settings.models_dir} has no model named embedder; export one into it")
@@ -54,7 +54,8 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         )
 
 
-def _check_data_folder(folder: Path) -> None:
+def prepare_data_folder(folder: Path) -> None:
+    """Make the data folder if need be; raises DataFolderUnusable when it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

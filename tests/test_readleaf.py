@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 
@@ -71,12 +72,24 @@ def test_model_with_a_wrong_sha256(tmp_path):
     refused(run, 1, "embedder", "sha256", "export the model again")
 
 
-def test_data_folder_that_is_a_file(tmp_path):
+@pytest.mark.parametrize("page", ["true", "false"])
+def test_data_folder_that_is_a_file(tmp_path, page):
     file = tmp_path / "file"
     file.touch()
-    refused(
-        readleaf("serve", "--port", 0, "--data-dir", file, READLEAF_UI="false"), 1, "data folder", "READLEAF_DATA_DIR"
+    run = readleaf("serve", "--port", 0, "--data-dir", file, READLEAF_UI=page)
+    refused(run, 1, "data folder", "READLEAF_DATA_DIR")
+
+
+def test_a_disk_without_room(tmp_path):
+    """/dev/full takes no byte."""
+    (tmp_path / "labels.tsv").write_text(
+        "file\tclass_name\tsource\tset\n"
+        + "leaf.png\ta\tb\tval_unseen_class\n" * 2
+        + "leaf.png\tc\tb\tval_unseen_class\n"
     )
+    Image.new("RGB", (64, 64)).save(tmp_path / "leaf.png")
+    run = readleaf("evaluate", "embedder", "--data", tmp_path, "--out", "/dev/full")
+    refused(run, 1, "No space left on device")
 
 
 @pytest.mark.parametrize(

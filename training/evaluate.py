@@ -1,6 +1,7 @@
 """Scores a model on validation pictures and keeps the figures in `metrics.json`."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -47,11 +48,15 @@ def evaluate_embedder(model: Embedder, size: int, folders: Sequence[Path]) -> Em
     files = [file for folder in folders for file in read_labels(folder) if file.set_name == UNSEEN]
     if not files:
         raise DataError(f"no picture of the set {UNSEEN} in {', '.join(map(str, folders))}")
+    counts = Counter(map(_class, files))
+    sources = sorted({file.source for file in files})
+    for source in sources:
+        if len(counts) < 2 or not any(count > 1 for (owner, _), count in counts.items() if owner == source):
+            raise DataError(f"{source}: neighbours need two classes, and a class with two pictures")
     vectors = embed_files(model, size, files)
-    classes = {name: number for number, name in enumerate(sorted({_class(file) for file in files}))}
+    classes = {name: number for number, name in enumerate(sorted(counts))}
     labels = np.array([classes[_class(file)] for file in files])
     metrics: dict[str, float] = {}
-    sources = sorted({file.source for file in files})
     for source in sources:
         chosen = np.array([file.source == source for file in files])
         for k, value in recall_at(vectors[chosen], labels[chosen]).items():

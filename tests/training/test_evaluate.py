@@ -36,6 +36,13 @@ def test_no_pictures_to_measure(folder):
         evaluate_embedder(imagenet_embedder(), 64, [folder])
 
 
+def test_one_class_has_no_neighbours_to_tell_apart(folder):
+    table = folder / "labels.tsv"
+    table.write_text(table.read_text().replace("kind 1", "kind 0"))
+    with pytest.raises(DataError, match="made: neighbours need two classes"):
+        evaluate_embedder(imagenet_embedder(), 64, [folder])
+
+
 def test_figures_that_are_not_there(tmp_path):
     with pytest.raises(DataError, match="readleaf evaluate embedder"):
         EmbedderFigures.read(tmp_path / "nothing.json")
