@@ -35,6 +35,8 @@ fix: setup
 
 bench: setup
 	$(BIN)/python benchmarks/embed.py
+	$(BIN)/python benchmarks/losses.py
+	$(BIN)/python benchmarks/rotated_iou.py
 
 soak: setup browser
 	$(BIN)/pytest --soak --timeout 3600 -s -m campaign
