@@ -1,4 +1,5 @@
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,5 +57,5 @@ def test_a_failing_export_leaves_the_old_model(tmp_path, monkeypatch):
 
 def test_no_path_of_the_exporting_machine_is_in_the_graph():
     data = (SHIPPED / "embedder/1/model.onnx").read_bytes()
-    for word in (b"site-packages", b"/home/", b"/root/", torch.__file__.encode()):
+    for word in (b"site-packages", str(Path.home()).encode(), torch.__file__.encode()):
         assert word not in data
