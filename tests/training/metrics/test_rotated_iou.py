@@ -1,3 +1,4 @@
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,32 @@ def shapely_iou(first, second):
         union = p.area + q.area - shared
         result.append(shared / union if union > 0 else 0.0)
     return np.array(result)
+
+
+def exact_iou(first, second):
+    """One pair, in whole fractions of the corners' floats: one rectangle cut by each edge of the other."""
+    a, b = ([tuple(map(Fraction, corner)) for corner in corners(box[None])[0].tolist()] for box in (first, second))
+
+    def area(points):
+        pairs = zip(points, points[1:] + points[:1], strict=True)
+        return sum(p[0] * q[1] - p[1] * q[0] for p, q in pairs) / 2
+
+    shared = a
+    for start, end in zip(b, b[1:] + b[:1], strict=True):
+
+        def height(point, start=start, end=end):
+            return (end[0] - start[0]) * (point[1] - start[1]) - (end[1] - start[1]) * (point[0] - start[0])
+
+        kept = []
+        for p, q in zip(shared, shared[1:] + shared[:1], strict=True):
+            if height(p) >= 0:
+                kept.append(p)
+            if height(p) * height(q) < 0:
+                share = height(p) / (height(p) - height(q))
+                kept.append((p[0] + share * (q[0] - p[0]), p[1] + share * (q[1] - p[1])))
+        shared = kept
+    overlap = area(shared) if shared else Fraction(0)
+    return float(overlap / (area(a) + area(b) - overlap))
 
 
 def random_boxes(random, count):
@@ -68,10 +95,26 @@ def test_golden():
 @pytest.mark.campaign
 @pytest.mark.parametrize("case", CASES)
 def test_equals_shapely(case, rounds):
+    """Shapely itself fails on a pair in ten thousand (it finds that a box does not touch its double, turned by
+    180°). Where the two differ, whole fractions decide; more than one in a thousand would be our fault.
+    """
     random = np.random.default_rng(len(case))
     first = random_boxes(random, rounds(1500, 15_000))
     second = CASES[case](first, random)
-    np.testing.assert_allclose(rotated_iou(first, second), shapely_iou(first, second), atol=1e-9, rtol=0)
+    ours = rotated_iou(first, second)
+    disputed = np.flatnonzero(np.abs(ours - shapely_iou(first, second)) > 1e-9)
+    assert len(disputed) <= len(first) / 1000
+    for pair in disputed:
+        assert ours[pair] == pytest.approx(exact_iou(first[pair], second[pair]), abs=1e-9)
+
+
+@pytest.mark.parametrize("case", [name for name in CASES if name != "without area"])
+def test_equals_whole_fractions(case):
+    random = np.random.default_rng(7)
+    first = random_boxes(random, 40)
+    second = CASES[case](first, random)
+    expected = [exact_iou(a, b) for a, b in zip(first, second, strict=True)]
+    np.testing.assert_allclose(rotated_iou(first, second), expected, atol=1e-9, rtol=0)
 
 
 size = st.floats(0.01, 1000)
