@@ -1,9 +1,18 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from training.metrics.retrieval import recall_at, similarity_percentiles
+from training.metrics.retrieval import (
+    average_precision_at_r,
+    recall_at,
+    revisited_average_precisions,
+    similarity_percentiles,
+)
+
+GOLDEN = np.load(Path(__file__).parents[2] / "golden/metrics.npz")
 
 
 def unit_rows(count, dim, seed):
@@ -46,3 +55,46 @@ def test_percentiles_of_known_pairs():
     different, same = similarity_percentiles(embeddings, np.array([0, 0, 1, 1]))
     assert different == [0.0] * 101
     assert same == [1.0] * 101
+
+
+def slow_average_precision_at_r(embeddings, labels):
+    """From the definition, one query at a time."""
+    values = []
+    for query in range(len(labels)):
+        others = [other for other in range(len(labels)) if other != query]
+        count = sum(labels[other] == labels[query] for other in others)
+        if not count:
+            continue
+        others.sort(key=lambda other: -float(embeddings[query] @ embeddings[other]))
+        found, total = 0, 0.0
+        for place, other in enumerate(others[:count], start=1):
+            if labels[other] == labels[query]:
+                found += 1
+                total += found / place
+        values.append(total / count)
+    return np.mean(values)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    labels=st.lists(st.integers(0, 4), min_size=2, max_size=20).filter(lambda found: len(set(found)) < len(found)),
+    seed=st.integers(0, 1000),
+)
+def test_average_precision_at_r_equals_its_slow_twin(labels, seed):
+    embeddings = unit_rows(len(labels), 5, seed)
+    expected = slow_average_precision_at_r(embeddings, labels)
+    assert average_precision_at_r(embeddings, np.array(labels)) == pytest.approx(expected)
+
+
+def test_golden_revisited_average_precision():
+    positives, junk = ([row[row >= 0].tolist() for row in GOLDEN[key]] for key in ("map_ok", "map_junk"))
+    found = revisited_average_precisions(GOLDEN["map_ranks"], positives, junk)
+    np.testing.assert_allclose(found, GOLDEN["map_aps"], atol=1e-8, rtol=0)
+    assert np.nanmean(found) == pytest.approx(float(GOLDEN["map"]), abs=1e-8)
+
+
+def test_revisited_average_precision_of_a_perfect_ranking():
+    ranks = np.arange(6)[:, None]
+    assert revisited_average_precisions(ranks, [[0, 1]], [[]]).tolist() == [1.0]
+    assert revisited_average_precisions(ranks, [[1, 2]], [[0]]).tolist() == [1.0]  # junk is not in the way
+    assert np.isnan(revisited_average_precisions(ranks, [[]], [[]])[0])

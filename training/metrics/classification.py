@@ -1,0 +1,114 @@
+"""How often a classifier is right, and whether its probabilities can be believed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from training.errors import DataError
+
+Floats = NDArray[np.floating]
+Labels = NDArray[np.integer]
+
+
+def top_k_accuracy(probabilities: Floats, labels: Labels, k: int = 1) -> float:
+    """Share of rows whose label is among their k most probable classes. probabilities [N, K], labels [N]."""
+    _check(probabilities, labels)
+    own = probabilities[np.arange(len(labels)), labels]
+    return float(((probabilities > own[:, None]).sum(axis=1) < k).mean())
+
+
+def macro_f1(predictions: Labels, labels: Labels) -> float:
+    """Mean over the classes that occur in either of 2·hits / (predicted + true)."""
+    if len(labels) == 0 or predictions.shape != labels.shape:
+        raise DataError(f"{len(predictions)} predictions for {len(labels)} labels; one for each, and not none")
+    classes = np.union1d(predictions, labels)
+    scores = []
+    for name in classes:
+        hits = ((predictions == name) & (labels == name)).sum()
+        scores.append(2 * hits / ((predictions == name).sum() + (labels == name).sum()))
+    return float(np.mean(scores))
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """A reliability diagram: for each bin of confidence, how many rows, how sure, how often right."""
+
+    edges: Floats  # [bins + 1]
+    counts: NDArray[np.int64]  # [bins]
+    confidence: Floats  # [bins], NaN where there are no rows
+    accuracy: Floats  # [bins], NaN where there are no rows
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error: |accuracy − confidence|, weighted by the bins' rows."""
+        filled = self.counts > 0
+        gaps = np.abs(self.accuracy - self.confidence)[filled]
+        return float((gaps * self.counts[filled]).sum() / self.counts.sum())
+
+
+def reliability(probabilities: Floats, labels: Labels, bins: int = 15) -> Reliability:
+    """Bins of equal width over the largest probability. probabilities [N, K], labels [N]."""
+    _check(probabilities, labels)
+    confidence = probabilities.max(axis=1)
+    right = probabilities.argmax(axis=1) == labels
+    edges = np.linspace(0, 1, bins + 1)
+    place = np.clip(np.digitize(confidence, edges[1:-1], right=True), 0, bins - 1)
+    counts = np.bincount(place, minlength=bins)
+    with np.errstate(invalid="ignore"):
+        return Reliability(
+            edges,
+            counts,
+            np.bincount(place, weights=confidence, minlength=bins) / counts,
+            np.bincount(place, weights=right, minlength=bins) / counts,
+        )
+
+
+def softmax(logits: Floats, temperature: float = 1.0) -> Floats:
+    """exp(logits / T), normalised by row."""
+    scaled = logits / temperature
+    powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def fit_temperature(logits: Floats, labels: Labels) -> float:
+    """The temperature T > 0 that makes softmax(logits / T) most likely on held-out rows; found on log T."""
+    _check(logits, labels)
+
+    def cost(log_temperature: float) -> float:
+        chosen = softmax(logits, np.exp(log_temperature))[np.arange(len(labels)), labels]
+        return float(-np.log(np.maximum(chosen, 1e-300)).mean())
+
+    return float(np.exp(minimize_scalar(cost, bounds=(-5, 5), method="bounded", options={"xatol": 1e-6}).x))
+
+
+def reweigh(posteriors: Floats, old_prior: Floats, new_prior: Floats) -> Floats:
+    """Posteriors under other class priors: p(k|x) · new_k / old_k, normalised by row. posteriors [N, K], priors [K]."""
+    weighted = posteriors * (new_prior / old_prior)
+    return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
+
+
+def estimate_prior(posteriors: Floats, old_prior: Floats, steps: int = 1000, tolerance: float = 1e-9) -> Floats:
+    """Class priors of unlabelled rows by expectation maximisation (Saerens et al.): [K].
+
+    Each step reweighs the posteriors with the current estimate and takes their mean as the next one.
+    """
+    if (old_prior <= 0).any():
+        raise DataError("every class needs a prior above 0: a class that was never seen cannot be weighed")
+    prior = old_prior / old_prior.sum()
+    for _ in range(steps):
+        following = reweigh(posteriors, old_prior, prior).mean(axis=0)
+        if np.abs(following - prior).max() < tolerance:
+            return np.asarray(following)
+        prior = following
+    return np.asarray(prior)
+
+
+def _check(scores: Floats, labels: Labels) -> None:
+    if scores.ndim != 2 or len(scores) == 0 or labels.shape != scores.shape[:1]:
+        raise DataError(f"scores {list(scores.shape)} and labels {list(labels.shape)} must be [N, K] and [N], N > 0")
+    if labels.min() < 0 or labels.max() >= scores.shape[1]:
+        raise DataError(f"labels must lie in 0…{scores.shape[1] - 1}")
+    if not np.isfinite(scores).all():
+        raise DataError("scores hold NaN or infinity")
