@@ -47,7 +47,7 @@ their own.
 
 ## What it is bad at
 
-- Kinds that differ in small parts: two warblers or two grasses look the same to it.
+- Kinds that differ in small parts: birds do worse than flowers in the table above.
 - Text, diagrams and drawings: it was trained on photographs.
 - A small subject in a wide scene: the whole middle of the picture counts. Crop first.
 - All similarities are positive and most lie in a narrow band, so compare them with the table above,

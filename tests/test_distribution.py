@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import packages_distributions
@@ -22,9 +23,8 @@ def test_our_names_belong_to_us_alone(name):
 def test_every_folder_with_code_is_a_package_with_one_sentence():
     folders = {file.parent for name in PACKAGES for file in (ROOT / name).rglob("*.py")}
     for folder in folders:
-        text = (folder / "__init__.py").read_text()
-        assert text.startswith('"""'), folder
-        assert text.splitlines()[0].rstrip('"').endswith((".", ",")) or text.count('"""') == 2, folder
+        first = (folder / "__init__.py").read_text().splitlines()[0]
+        assert re.fullmatch(r'"""[A-Z].*[.]"""', first), folder
 
 
 def imported_by(*statements):

@@ -95,8 +95,9 @@ def test_golden():
 @pytest.mark.campaign
 @pytest.mark.parametrize("case", CASES)
 def test_equals_shapely(case, rounds):
-    """Shapely itself fails on a pair in ten thousand (it finds that a box does not touch its double, turned by
-    180°). Where the two differ, whole fractions decide; more than one in a thousand would be our fault.
+    """Shapely itself fails now and then (seen: it finds that a box does not touch its double, turned by 180°).
+
+    Where the two differ, whole fractions decide; more than one in a thousand would be our fault.
     """
     random = np.random.default_rng(len(case))
     first = random_boxes(random, rounds(1500, 15_000))

