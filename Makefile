@@ -37,6 +37,7 @@ bench: setup
 	$(BIN)/python benchmarks/embed.py
 	$(BIN)/python benchmarks/losses.py
 	$(BIN)/python benchmarks/rotated_iou.py
+	$(BIN)/python benchmarks/surrogates.py
 
 soak: setup browser
 	$(BIN)/pytest --soak --timeout 3600 -s -m campaign

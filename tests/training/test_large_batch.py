@@ -89,6 +89,21 @@ def test_gradients_are_added_and_scaled(batch):
     torch.testing.assert_close(gradients(once), gradients(twice))
 
 
+def test_mixed_precision_and_a_scaler(batch):
+    """Under autocast the two passes agree with one, and a GradScaler undoes its own scale."""
+    images, labels = batch[0].float(), batch[1]
+    staged, whole = (make_network(dropout=0).float() for _ in range(2))
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    optimizer = torch.optim.AdamW(staged.parameters(), lr=0)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        large_batch_step(staged, images, labels, loss, chunk=7, scale=scaler.scale(torch.ones(())).item())
+        expected = loss(whole(images), labels)
+    expected.backward()
+    scaler.unscale_(optimizer)
+    torch.testing.assert_close(gradients(staged), gradients(whole), atol=1e-3, rtol=2e-2)
+    assert all(gradient.dtype == torch.float32 for gradient in gradients(staged).values())
+
+
 def test_batch_statistics_are_refused(batch):
     network = make_network()
     network.train()

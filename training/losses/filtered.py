@@ -7,10 +7,10 @@ from torch import Tensor
 
 from training.losses.arguments import check_positive
 
+Target = Literal["metric", "zero"]
 
-def filtered(
-    surrogate: Tensor, metric: Tensor, threshold: float = 0.25, target: Literal["metric", "zero"] = "metric"
-) -> Tensor:
+
+def filtered(surrogate: Tensor, metric: Tensor, threshold: float = 0.25, target: Target = "metric") -> Tensor:
     """Mean of a ramp that is flat where the surrogate ê misses the metric e by more than λ = threshold.
 
     target="metric": mean min(|ê − e|, λ), the equation as it stands: pulls ê towards e inside the band.

@@ -24,6 +24,11 @@ class ReadingFigures:
     words: int
 
 
+def alphanumeric_only(text: str) -> str:
+    """The part of a text that the thesis compares: [0-9a-z], capitals made small."""
+    return NOT_ALPHANUMERIC.sub("", text.lower())
+
+
 def edit_distances(readings: Sequence[str], truths: Sequence[str]) -> NDArray[np.int64]:
     """Levenshtein distance of each reading to its truth: [N]."""
     if len(readings) != len(truths):
@@ -39,7 +44,7 @@ def score_readings(readings: Sequence[str], truths: Sequence[str], *, alphanumer
     if not truths:
         raise DataError("there are no words to score")
     if alphanumeric:
-        readings, truths = ([NOT_ALPHANUMERIC.sub("", word.lower()) for word in words] for words in (readings, truths))
+        readings, truths = ([alphanumeric_only(word) for word in words] for words in (readings, truths))
     distances = edit_distances(readings, truths)
     longer = np.array([max(len(a), len(b), 1) for a, b in zip(readings, truths, strict=True)])
     return ReadingFigures(

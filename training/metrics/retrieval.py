@@ -12,30 +12,49 @@ Labels = NDArray[np.int64]
 def recall_at(embeddings: Vectors, labels: Labels, ks: Sequence[int] = (1, 2, 4, 8)) -> dict[int, float]:
     """r@k, leave one out: the share of queries with a picture of their own label among the k nearest others.
 
-    embeddings [N, d] unit rows, labels [N]. Queries without another picture of their label are left out.
+    embeddings [N, d] unit rows, labels [N]. Here and below, queries without another picture of their label are
+    left out.
     """
-    similarities = embeddings @ embeddings.T  # [N, N]
-    np.fill_diagonal(similarities, -np.inf)
-    largest = min(max(ks), len(labels) - 1)
-    nearest = np.argsort(-similarities, axis=1, kind="stable")[:, :largest]
-    hits = labels[nearest] == labels[:, None]  # [N, largest]
-    answerable = (labels[:, None] == labels[None, :]).sum(axis=1) > 1
-    return {k: float(hits[answerable, :k].any(axis=1).mean()) for k in ks}
+    hits, positives = _hits(embeddings, labels)
+    return {k: float(hits[positives > 0, :k].any(axis=1).mean()) for k in ks}
+
+
+def share_recalled_at(embeddings: Vectors, labels: Labels, ks: Sequence[int] = (1, 2, 4, 8)) -> dict[int, float]:
+    """recall@k, leave one out: of a query's R positives, those among the k nearest, over min(k, R).
+
+    It is what the loss `recall_at_k` smooths; r@k above asks for one positive only.
+    """
+    hits, positives = _hits(embeddings, labels)
+    answerable = positives > 0
+    found = {k: hits[answerable, :k].sum(axis=1) for k in ks}
+    return {k: float((found[k] / np.minimum(k, positives[answerable])).mean()) for k in ks}
+
+
+def mean_average_precision(embeddings: Vectors, labels: Labels) -> float:
+    """mAP, leave one out: for a query with R positives, 1/R Σ over the ranks i of its positives of precision@i."""
+    hits, positives = _hits(embeddings, labels)
+    return _mean_precision(hits, positives, within=np.ones_like(hits))
 
 
 def average_precision_at_r(embeddings: Vectors, labels: Labels) -> float:
-    """mAP@R, leave one out: for a query with R positives, 1/R Σ_{i ≤ R} precision@i where the i-th is a positive.
+    """mAP@R, leave one out: as mAP, but only the R nearest are looked at."""
+    hits, positives = _hits(embeddings, labels)
+    places = np.arange(1, hits.shape[1] + 1)
+    return _mean_precision(hits, positives, within=places[None, :] <= positives[:, None])
 
-    Queries without another picture of their label are left out.
-    """
+
+def _hits(embeddings: Vectors, labels: Labels) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Whether each query's i-th nearest other has its label [N, N − 1], and how many do [N]."""
     similarities = embeddings @ embeddings.T
     np.fill_diagonal(similarities, -np.inf)
-    hits = labels[np.argsort(-similarities, axis=1, kind="stable")] == labels[:, None]  # [N, N], own column last
-    positives = (labels[:, None] == labels[None, :]).sum(axis=1) - 1
-    places = np.arange(1, len(labels) + 1)
-    precision = np.cumsum(hits, axis=1) / places
-    within = places[None, :] <= positives[:, None]
+    ranking = np.argsort(-similarities, axis=1, kind="stable")[:, :-1]  # each query is its own last
+    hits = labels[ranking] == labels[:, None]
+    return hits, hits.sum(axis=1)
+
+
+def _mean_precision(hits: NDArray[np.bool_], positives: NDArray[np.int64], within: NDArray[np.bool_]) -> float:
     answerable = positives > 0
+    precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
     sums = (precision * hits * within).sum(axis=1)[answerable]
     return float((sums / positives[answerable]).mean())
 
@@ -59,6 +78,27 @@ def revisited_average_precisions(
         before = np.where(places > 0, found / np.maximum(places, 1), 1.0)
         after = (found + 1) / (places + 1)
         result[query] = (before + after).sum() / (2 * len(positives[query]))
+    return result
+
+
+def revisited_precisions(
+    ranks: NDArray[np.int64],
+    positives: Sequence[Sequence[int]],
+    junk: Sequence[Sequence[int]],
+    ks: Sequence[int] = (1, 5, 10),
+) -> Vectors:
+    """Precision among the k nearest of each query by the same rule: [queries, ks].
+
+    k reaches no further than the last positive: one that stands alone at rank 1 is not held against the query.
+    """
+    result = np.full((ranks.shape[1], len(ks)), np.nan)
+    for query in range(ranks.shape[1]):
+        if not len(positives[query]):
+            continue
+        ranking = ranks[:, query][~np.isin(ranks[:, query], junk[query])]
+        hits = np.isin(ranking, positives[query])
+        last = int(np.flatnonzero(hits).max(initial=0)) + 1
+        result[query] = [hits[: min(k, last)].mean() for k in ks]
     return result
 
 

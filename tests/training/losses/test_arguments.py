@@ -3,7 +3,18 @@
 import pytest
 import torch
 
-from training.losses import esupcon, recall_at_k, smooth_ap, spce, supcon, tightness
+from training.losses import (
+    contrastive,
+    esupcon,
+    margin,
+    proxy_nca,
+    recall_at_k,
+    smooth_ap,
+    spce,
+    supcon,
+    tightness,
+    triplet,
+)
 
 PROTOTYPES = torch.eye(3, 4)
 LOSSES = {
@@ -12,6 +23,10 @@ LOSSES = {
     "supcon": supcon,
     "esupcon": lambda embeddings, labels: esupcon(embeddings, labels, PROTOTYPES),
     "tightness": lambda embeddings, labels: tightness(embeddings, labels, PROTOTYPES),
+    "contrastive": contrastive,
+    "margin": margin,
+    "triplet": triplet,
+    "proxy_nca": lambda embeddings, labels: proxy_nca(embeddings, labels, PROTOTYPES),
     "spce": lambda embeddings, labels: spce(embeddings, labels, 3),
 }
 GOOD = torch.eye(4)

@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 
 from training.metrics.retrieval import (
     average_precision_at_r,
+    mean_average_precision,
     recall_at,
     revisited_average_precisions,
+    revisited_precisions,
+    share_recalled_at,
     similarity_percentiles,
 )
 
@@ -57,33 +60,48 @@ def test_percentiles_of_known_pairs():
     assert same == [1.0] * 101
 
 
-def slow_average_precision_at_r(embeddings, labels):
-    """From the definition, one query at a time."""
-    values = []
+def rankings(embeddings, labels):
+    """For each query that has positives: whether each other, nearest first, is one."""
     for query in range(len(labels)):
         others = [other for other in range(len(labels)) if other != query]
-        count = sum(labels[other] == labels[query] for other in others)
-        if not count:
-            continue
         others.sort(key=lambda other: -float(embeddings[query] @ embeddings[other]))
+        hits = [labels[other] == labels[query] for other in others]
+        if any(hits):
+            yield hits
+
+
+def slow_average_precision(embeddings, labels, at_r):
+    """From the definition, one query at a time."""
+    values = []
+    for hits in rankings(embeddings, labels):
         found, total = 0, 0.0
-        for place, other in enumerate(others[:count], start=1):
-            if labels[other] == labels[query]:
+        for place, hit in enumerate(hits[: sum(hits)] if at_r else hits, start=1):
+            if hit:
                 found += 1
                 total += found / place
-        values.append(total / count)
+        values.append(total / sum(hits))
     return np.mean(values)
 
 
+LABELS = st.lists(st.integers(0, 4), min_size=2, max_size=20).filter(lambda found: len(set(found)) < len(found))
+
+
 @settings(max_examples=50, deadline=None)
-@given(
-    labels=st.lists(st.integers(0, 4), min_size=2, max_size=20).filter(lambda found: len(set(found)) < len(found)),
-    seed=st.integers(0, 1000),
-)
-def test_average_precision_at_r_equals_its_slow_twin(labels, seed):
+@given(labels=LABELS, seed=st.integers(0, 1000))
+def test_average_precision_equals_its_slow_twin(labels, seed):
     embeddings = unit_rows(len(labels), 5, seed)
-    expected = slow_average_precision_at_r(embeddings, labels)
+    expected = slow_average_precision(embeddings, labels, at_r=True)
     assert average_precision_at_r(embeddings, np.array(labels)) == pytest.approx(expected)
+    expected = slow_average_precision(embeddings, labels, at_r=False)
+    assert mean_average_precision(embeddings, np.array(labels)) == pytest.approx(expected)
+
+
+@settings(max_examples=50, deadline=None)
+@given(labels=LABELS, k=st.integers(1, 25), seed=st.integers(0, 1000))
+def test_share_recalled_equals_its_slow_twin(labels, k, seed):
+    embeddings = unit_rows(len(labels), 5, seed)
+    expected = np.mean([sum(hits[:k]) / min(k, sum(hits)) for hits in rankings(embeddings, labels)])
+    assert share_recalled_at(embeddings, np.array(labels), [k])[k] == pytest.approx(expected)
 
 
 def test_golden_revisited_average_precision():
@@ -91,6 +109,18 @@ def test_golden_revisited_average_precision():
     found = revisited_average_precisions(GOLDEN["map_ranks"], positives, junk)
     np.testing.assert_allclose(found, GOLDEN["map_aps"], atol=1e-8, rtol=0)
     assert np.nanmean(found) == pytest.approx(float(GOLDEN["map"]), abs=1e-8)
+
+
+def test_golden_revisited_precision():
+    positives, junk = ([row[row >= 0].tolist() for row in GOLDEN[key]] for key in ("map_ok", "map_junk"))
+    found = revisited_precisions(GOLDEN["map_ranks"], positives, junk, ks=(1, 5, 10))
+    np.testing.assert_allclose(found, GOLDEN["map_prs"], atol=1e-8, rtol=0)
+    np.testing.assert_allclose(np.nanmean(found, axis=0), GOLDEN["map_pr"], atol=1e-8, rtol=0)
+
+
+def test_revisited_precision_looks_no_further_than_the_last_positive():
+    ranks = np.arange(12)[:, None]
+    assert revisited_precisions(ranks, [[0, 2]], [[]]).tolist() == [[1.0, 2 / 3, 2 / 3]]
 
 
 def test_revisited_average_precision_of_a_perfect_ranking():

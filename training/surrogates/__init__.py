@@ -1,0 +1,1 @@
+"""Learned surrogates: a network whose distance stands in for a metric that cannot be back-propagated."""
