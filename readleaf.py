@@ -17,8 +17,10 @@ app = typer.Typer(
 )
 models_app = typer.Typer(help="Look at the model repository.", no_args_is_help=True)
 evaluate_app = typer.Typer(help="Score a model on validation data.", no_args_is_help=True)
+train_app = typer.Typer(help="Train a model.", no_args_is_help=True)
 export_app = typer.Typer(help="Turn a trained model into one that can be served.", no_args_is_help=True)
 app.add_typer(models_app, name="models")
+app.add_typer(train_app, name="train")
 app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(export_app, name="export")
 
@@ -61,6 +63,24 @@ def list_models(
         manifest = model.manifest
         table.add_row(manifest.name, str(manifest.version), manifest.task, manifest.sha256[:12], manifest.title)
     Console().print(table)
+
+
+@train_app.command("embedder")
+def train_embedder(
+    config: Annotated[Path, typer.Argument(help="A TOML file; training/configs/ has examples.")],
+    data: Annotated[list[Path], typer.Option(help="A folder with labels.tsv; may be repeated.")],
+    out: Annotated[Path, typer.Option(help="The folder of this training.")],
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped.")] = False,
+    change: Annotated[list[str] | None, typer.Option("--set", help="key=value in place of the config's.")] = None,
+) -> None:
+    """Train the embedder; Ctrl-C stops it, --resume goes on."""
+    from training.config import read_config
+    from training.train_embedder import EmbedderTraining
+    from training.train_embedder import train_embedder as train
+
+    changes = dict(entry.partition("=")[::2] for entry in change or ())
+    best = train(read_config(EmbedderTraining, config, changes), data, out, resume=resume)
+    typer.echo(f"the best weights are in {best}")
 
 
 @evaluate_app.command("embedder")
