@@ -4,15 +4,27 @@
 ...     vectors = client.embed([Path("leaf.jpg")]).embeddings
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 import httpx
 from pydantic import BaseModel
 
-from serving.schemas import EmbedResponse, Health, ModelList, Problem
+from serving.schemas import (
+    CollectionInfo,
+    CollectionList,
+    EmbedResponse,
+    Health,
+    ItemInfo,
+    ItemPage,
+    ModelList,
+    Problem,
+    SearchResponse,
+)
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Picture = Path | bytes
@@ -63,7 +75,65 @@ class Client:
         """One unit vector for each picture."""
         return self._call(EmbedResponse, "POST", "/v1/embed", files=[_part("images", image) for image in images])
 
+    def collections(self) -> CollectionList:
+        """All collections."""
+        return self._call(CollectionList, "GET", "/v1/collections")
+
+    def collection(self, name: str) -> CollectionInfo:
+        """One collection."""
+        return self._call(CollectionInfo, "GET", _collection(name))
+
+    def create_collection(self, name: str, description: str = "") -> CollectionInfo:
+        """Make an empty collection."""
+        body = {"name": name, "description": description}
+        return self._call(CollectionInfo, "POST", "/v1/collections", json=body)
+
+    def delete_collection(self, name: str) -> None:
+        """Delete a collection with all its items."""
+        self._send("DELETE", _collection(name))
+
+    def add_item(
+        self,
+        collection: str,
+        image: Picture,
+        label: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        *,
+        idempotency_key: str | None = None,
+    ) -> ItemInfo:
+        """Add a picture to a collection."""
+        form = {"metadata": json.dumps(metadata or {})} | ({} if label is None else {"label": label})
+        headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
+        path = f"{_collection(collection)}/items"
+        return self._call(ItemInfo, "POST", path, files=[_part("image", image)], data=form, headers=headers)
+
+    def items(self, collection: str, label: str | None = None, cursor: int = 0, limit: int = 50) -> ItemPage:
+        """A page of items, in the order they came."""
+        wanted: dict[str, str | int] = {"cursor": cursor, "limit": limit} | ({} if label is None else {"label": label})
+        return self._call(ItemPage, "GET", f"{_collection(collection)}/items", params=wanted)
+
+    def relabel_item(self, collection: str, item: int, label: str | None) -> ItemInfo:
+        """Give an item another label, or none."""
+        return self._call(ItemInfo, "PATCH", f"{_collection(collection)}/items/{item}", json={"label": label})
+
+    def delete_item(self, collection: str, item: int) -> None:
+        """Delete an item."""
+        self._send("DELETE", f"{_collection(collection)}/items/{item}")
+
+    def search(self, collection: str, image: Picture, k: int = 10, label: str | None = None) -> SearchResponse:
+        """What looks like a picture."""
+        form = {"k": str(k)} | ({} if label is None else {"label": label})
+        path = f"{_collection(collection)}/search"
+        return self._call(SearchResponse, "POST", path, files=[_part("image", image)], data=form)
+
+    def fetch(self, path: str) -> bytes:
+        """The bytes at an address that an answer named, such as `thumbnail_url`."""
+        return self._send("GET", path).content
+
     def _call(self, answer: type[Answer], method: str, path: str, **request: Any) -> Answer:
+        return answer.model_validate_json(self._send(method, path, **request).content)
+
+    def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
         try:
             response = self._http.request(method, path, **request)
         except httpx.TransportError as error:
@@ -71,8 +141,12 @@ class Client:
                 f"no answer from {self._http.base_url} ({error or type(error).__name__}); is Readleaf running?"
             ) from error
         if response.is_success:
-            return answer.model_validate_json(response.content)
+            return response
         raise _error(response)
+
+
+def _collection(name: str) -> str:
+    return f"/v1/collections/{quote(name, safe='')}"
 
 
 def _part(field: str, image: Picture) -> tuple[str, tuple[str, bytes]]:

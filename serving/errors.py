@@ -7,10 +7,14 @@ ReadleafError
 │   ├── ManifestInvalid       a manifest.json that does not fit its schema or its model
 │   ├── ModelCorrupt          a model file whose sha256 is not the manifest's
 │   ├── DataFolderUnusable    the data folder cannot be written
+│   ├── DatabaseUnusable      the database is damaged, or of a newer Readleaf
 │   ├── AddressRefused        an address other than loopback while no API key exists
 │   └── PortInUse             another process listens there
 └── RequestError              one request cannot be answered; becomes problem+json
     ├── NotFound              404
+    │   ├── CollectionMissing 404
+    │   ├── ItemMissing       404
+    │   └── PictureMissing    404  the item is known by its vector alone
     ├── MethodNotAllowed      405
     ├── RequestInvalid        422  a field is missing or has the wrong form
     ├── BodyMalformed         400  the body cannot be parsed
@@ -20,6 +24,10 @@ ReadleafError
     ├── ImageTooLarge         413  bytes or pixels
     ├── ImageFormatUnknown    415  not one of the accepted formats
     ├── ImageBroken           422  the format is right, the content is damaged
+    ├── CollectionExists      409
+    ├── PictureExists         409  the collection holds this very file already
+    ├── IdempotencyConflict   422  a key that was used for something else
+    ├── DiskFull              507
     ├── Overloaded            503  with Retry-After
     └── InternalError         500  our own bug
 """
@@ -65,6 +73,10 @@ class DataFolderUnusable(SetupError):
     """The data folder cannot be written."""
 
 
+class DatabaseUnusable(SetupError):
+    """The database is damaged, or was written by a newer Readleaf."""
+
+
 class AddressRefused(SetupError):
     """An address other than loopback while no API key exists."""
 
@@ -106,6 +118,24 @@ class NotFound(RequestError):
     """There is nothing at this address."""
 
     status, kind, title = 404, "not-found", "There is nothing at this address"
+
+
+class CollectionMissing(NotFound):
+    """A collection that does not exist."""
+
+    kind, title = "collection-missing", "There is no such collection"
+
+
+class ItemMissing(NotFound):
+    """An item that does not exist."""
+
+    kind, title = "item-missing", "There is no such item"
+
+
+class PictureMissing(NotFound):
+    """An item whose picture was never there."""
+
+    kind, title = "picture-missing", "There is no picture of this item"
 
 
 class MethodNotAllowed(RequestError):
@@ -160,6 +190,30 @@ class ImageBroken(RequestError):
     """An image of an accepted format whose content is damaged."""
 
     status, kind, title = 422, "image-broken", "The image is damaged"
+
+
+class CollectionExists(RequestError):
+    """A name that is taken."""
+
+    status, kind, title = 409, "collection-exists", "A collection of this name exists already"
+
+
+class PictureExists(RequestError):
+    """The same file, byte for byte, is in the collection; `item` says where."""
+
+    status, kind, title = 409, "picture-exists", "The collection holds this picture already"
+
+
+class IdempotencyConflict(RequestError):
+    """An Idempotency-Key that came with another request before."""
+
+    status, kind, title = 422, "idempotency-conflict", "This Idempotency-Key was used for something else"
+
+
+class DiskFull(RequestError):
+    """There is no room to write; nothing was changed."""
+
+    status, kind, title = 507, "disk-full", "The disk is full"
 
 
 class Overloaded(RequestError):

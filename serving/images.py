@@ -63,6 +63,15 @@ def decode(data: bytes, limits: ImageLimits, *, name: str = "the image", min_sid
         ) from error
 
 
+def describe(data: bytes) -> tuple[str, int, int]:
+    """Media type, width and height of the upright picture, from the header of a file that `decode` has accepted."""
+    with Image.open(io.BytesIO(data), formats=FORMATS) as picture:
+        width, height = picture.size
+        if _orientation(picture) >= 5:  # a quarter turn
+            width, height = height, width
+        return Image.MIME[picture.format or ""], width, height
+
+
 def fit(picture: Image.Image, width: int, height: int) -> NDArray[np.uint8]:
     """Crop the middle to the wanted shape and scale it to width × height; returns [height, width, 3]."""
     scale = min(picture.width / width, picture.height / height)

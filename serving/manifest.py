@@ -41,6 +41,9 @@ class Similarity(_Frozen):
     measured_on: str
     different: list[float] = Field(min_length=101, max_length=101, description="pairs of different kinds")
     same: list[float] = Field(min_length=101, max_length=101, description="pairs of the same kind")
+    reject_below: float | None = Field(
+        default=None, ge=-1, le=1, description="a picture whose nearest neighbour is less alike is none of the known"
+    )
 
 
 class Manifest(_Frozen):

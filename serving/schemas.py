@@ -1,6 +1,36 @@
 """What the API answers: the one description shared by the server, its client and the page."""
 
-from pydantic import BaseModel, ConfigDict, Field
+import unicodedata
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+MAX_LABEL = 200
+MAX_NAME = 100
+MAX_NEIGHBOURS = 100
+
+
+def clean(text: str) -> str:
+    """One line of visible text, without blanks around it; any script, emoji too."""
+    text = unicodedata.normalize("NFC", text).strip()
+    if any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in text):
+        raise ValueError("must be one line of text, without control characters")
+    if not text:
+        raise ValueError("must not be empty")
+    return text
+
+
+def clean_name(name: str) -> str:
+    """A name that can stand in an address."""
+    name = clean(name)
+    if "/" in name or "\\" in name or name in (".", ".."):
+        raise ValueError("must not hold slashes")
+    return name
+
+
+Label = Annotated[str, AfterValidator(clean), Field(max_length=MAX_LABEL, examples=["sunflower"])]
+CollectionName = Annotated[str, AfterValidator(clean_name), Field(max_length=MAX_NAME, examples=["garden"])]
 
 
 class Problem(BaseModel):
@@ -65,3 +95,95 @@ class EmbedResponse(BaseModel):
     model: ModelRef
     dim: int = Field(examples=[1280])
     embeddings: list[list[float]] = Field(description="[images, dim]; every row has length 1")
+
+
+class NewCollection(BaseModel):
+    """A collection to be made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: CollectionName
+    description: str = Field(default="", max_length=2000)
+
+
+class LabelCount(BaseModel):
+    """A label and how many items have it."""
+
+    label: str
+    items: int
+
+
+class CollectionInfo(BaseModel):
+    """A collection and what is in it."""
+
+    name: str
+    description: str
+    items: int = Field(description="how many items it holds, labelled or not")
+    labels: list[LabelCount] = Field(description="most frequent first")
+
+
+class CollectionList(BaseModel):
+    """All collections."""
+
+    collections: list[CollectionInfo]
+
+
+class ItemInfo(BaseModel):
+    """A picture in a collection."""
+
+    id: int
+    collection: str
+    label: str | None
+    metadata: dict[str, Any]
+    sha256: str | None = Field(description="of the picture's file; null if only the vector is known")
+    media_type: str | None
+    width: int | None = Field(description="of the upright picture")
+    height: int | None
+    model: str = Field(description="sha256 of the model that made its vector")
+    image_url: str | None
+    thumbnail_url: str | None
+    created: datetime
+
+
+class ItemPage(BaseModel):
+    """Some items, and how to ask for the next ones."""
+
+    items: list[ItemInfo]
+    next_cursor: int | None = Field(description="give it as `cursor`; null at the end")
+
+
+class ItemChange(BaseModel):
+    """What shall be different; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    label: Label | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class NeighbourInfo(BaseModel):
+    """An item that looks like the query."""
+
+    item: int
+    label: str | None
+    score: float = Field(ge=0, le=1, description="cosine similarity c as (1 + c) / 2")
+    image_url: str | None
+    thumbnail_url: str | None
+
+
+class LabelVote(BaseModel):
+    """What the neighbours say the query is."""
+
+    label: str
+    score: float = Field(ge=0, le=1, description="share of the vote, weighted by similarity")
+    votes: int
+
+
+class SearchResponse(BaseModel):
+    """The nearest items, and what they make of the query."""
+
+    neighbours: list[NeighbourInfo] = Field(description="nearest first")
+    labels: list[LabelVote] = Field(description="best first; empty if no neighbour has a label")
+    rejected: bool = Field(description="nothing in the collection is near enough to name the query by")
+    reason: str | None = Field(description="why it was rejected")
+    model: ModelRef

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -14,12 +14,14 @@ from fastapi import Depends, Request
 from serving.admission import Admission
 from serving.errors import DataFolderUnusable, ModelsMissing
 from serving.images import ImageLimits
+from serving.library import Library
 from serving.metrics import Metrics
 from serving.pipelines.embed import Embedder
 from serving.repository import StoredModel, load_repository
 from serving.runtime import Runtime
 from serving.runtime.in_process import InProcessRuntime
 from serving.settings import Settings
+from serving.store.database import open_database
 from serving.timing import Timings
 
 
@@ -32,6 +34,7 @@ class Services:
     runtime: Runtime
     admission: Admission
     embedder: Embedder
+    library: Library
 
 
 @contextmanager
@@ -44,13 +47,19 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
     cv2.setNumThreads(1)  # the workers below are the parallelism
     runtime = InProcessRuntime(models, settings.device, metrics)
     threads = settings.threads or os.cpu_count() or 1
-    with ThreadPoolExecutor(threads, thread_name_prefix="worker") as workers:
+    manifest = models["embedder"].manifest
+    with (
+        ThreadPoolExecutor(threads, thread_name_prefix="worker") as workers,
+        open_database(settings.data_dir / "readleaf.db") as database,
+        closing(Library(database, settings.data_dir, model=manifest.sha256, dim=manifest.dim)) as library,
+    ):
         yield Services(
             settings=settings,
             models=models,
             runtime=runtime,
             admission=Admission(settings.max_running, settings.max_waiting, metrics),
-            embedder=Embedder(runtime, models["embedder"].manifest, ImageLimits.of(settings), workers),
+            embedder=Embedder(runtime, manifest, ImageLimits.of(settings), workers),
+            library=library,
         )
 
 

@@ -143,7 +143,7 @@ class _Training:
                 progress.update(bar, completed=self.step, note=f"loss {loss:.4f}, best r@1 {max(self.best, 0):.4f}")
                 due = self.step % every == 0 or self.step == self.steps
                 if due:
-                    self._validate(loss)
+                    self._validate()
                 if due or self.step % CHECKPOINT_EVERY == 0:
                     self.run.save(self._state())
 
@@ -187,13 +187,13 @@ class _Training:
             total += loss.detach()
         return total
 
-    def _validate(self, loss: float) -> None:
+    def _validate(self) -> None:
         """r@1 on unseen classes; keep the weights if they are the best so far."""
         self.model.eval()
         figures = unseen_recall(self.model, self.config.test_size, self.files)
         self.model.train()
         score = sum(figures.values()) / len(figures)
-        self.run.log(self.step, {"loss": loss, "minutes": round(self.seconds / 60, 2), "r@1": score, **figures})
+        self.run.log(self.step, {"minutes": round(self.seconds / 60, 2), "r@1": score, **figures})
         if score > self.best:
             self.best = score
             save_embedder(self.model, self.run.best)

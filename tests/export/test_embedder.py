@@ -11,7 +11,7 @@ from export.parity import ParityError
 from serving.repository import load_repository
 from serving.settings import Settings
 from training.evaluate import EmbedderFigures
-from training.models.embedder import imagenet_embedder
+from training.models.embedder import load_embedder
 
 SHIPPED = Settings.model_fields["models_dir"].default
 FIGURES = EmbedderFigures({"r@1": 0.5}, "nothing", np.linspace(0, 0.5, 101).tolist(), np.linspace(0.5, 1, 101).tolist())
@@ -22,7 +22,7 @@ def contents(folder):
 
 
 def test_the_export_is_served_as_it_is(tmp_path):
-    manifest = export_embedder(imagenet_embedder(), 64, FIGURES, tmp_path)
+    manifest = export_embedder(load_embedder("imagenet"), 64, FIGURES, tmp_path)
     stored = load_repository(tmp_path)["embedder"]
     assert stored.manifest == manifest
     assert (manifest.preprocessing.width, manifest.dim) == (64, 1280)
@@ -42,7 +42,7 @@ def test_the_shipped_graph_is_the_networks(tmp_path):
     figures = EmbedderFigures(
         shipped.metrics, shipped.similarity.measured_on, shipped.similarity.different, shipped.similarity.same
     )
-    again = export_embedder(imagenet_embedder(), shipped.preprocessing.width, figures, tmp_path)
+    again = export_embedder(load_embedder("imagenet"), shipped.preprocessing.width, figures, tmp_path)
     assert again == shipped
 
 
@@ -51,7 +51,7 @@ def test_a_failing_export_leaves_the_old_model(tmp_path, monkeypatch):
     before = contents(tmp_path)
     monkeypatch.setattr(export.embedder, "TOLERANCE", -1.0)
     with pytest.raises(ParityError, match="the graph was not kept"):
-        export_embedder(imagenet_embedder(), 64, FIGURES, tmp_path)
+        export_embedder(load_embedder("imagenet"), 64, FIGURES, tmp_path)
     assert contents(tmp_path) == before
 
 

@@ -16,7 +16,7 @@ def test_32_pictures_are_unit_vectors_equal_to_torch(service, pictures, tmp_path
     import torch
 
     from training.data.labelled import load_pixels
-    from training.models.embedder import imagenet_embedder
+    from training.models.embedder import load_embedder
 
     answer = service.client.embed(pictures)
     vectors = np.array(answer.embeddings)
@@ -29,7 +29,7 @@ def test_32_pictures_are_unit_vectors_equal_to_torch(service, pictures, tmp_path
         frames.append(load_pixels(file, 224, 224))
     with torch.inference_mode():
         images = torch.from_numpy(np.stack(frames)).permute(0, 3, 1, 2).float() / 127.5 - 1
-        expected = imagenet_embedder()(images).numpy()
+        expected = load_embedder("imagenet")(images).numpy()
     np.testing.assert_allclose(vectors, expected, atol=1e-4)
 
 

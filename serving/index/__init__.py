@@ -1,0 +1,1 @@
+"""Nearest neighbours in memory; derived from the database, and can always be thrown away."""

@@ -1,0 +1,87 @@
+"""Exact nearest neighbours among the unit vectors of one collection."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from serving.index.readers_writer import ReadersWriterLock
+
+Vectors = NDArray[np.float32]
+
+
+class VectorIndex:
+    """FAISS' flat index by inner product, under our own ids; safe to use from several threads."""
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+        self._lock = ReadersWriterLock()
+        self._faiss: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(dim))  # its own annotations miss numpy arrays
+        self._ids: set[int] = set()  # FAISS takes an id twice without a word
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __contains__(self, item: int) -> bool:
+        return item in self._ids
+
+    def put(self, ids: Sequence[int], vectors: Vectors) -> None:
+        """Add vectors [N, dim], or replace those of ids that are known."""
+        if not len(ids):
+            return
+        numbers = np.asarray(ids, dtype=np.int64)
+        if vectors.shape != (len(numbers), self.dim) or len(set(ids)) != len(ids):
+            raise ValueError(f"{len(ids)} different ids of dimension {self.dim} are wanted, not {list(vectors.shape)}")
+        rows = np.ascontiguousarray(vectors, dtype=np.float32)
+        with self._lock.writing():
+            known = [number for number in ids if number in self._ids]
+            if known:
+                self._faiss.remove_ids(np.asarray(known, dtype=np.int64))
+            self._faiss.add_with_ids(rows, numbers)
+            self._ids.update(ids)
+
+    def remove(self, ids: Collection[int]) -> None:
+        """Forget vectors; ids that are not there are no error."""
+        with self._lock.writing():
+            known = [number for number in ids if number in self._ids]
+            if known:
+                self._faiss.remove_ids(np.asarray(known, dtype=np.int64))
+                self._ids.difference_update(known)
+
+    def search(self, vector: Vectors, count: int, among: Collection[int] | None = None) -> list[tuple[int, float]]:
+        """The nearest items and their cosine similarity, nearest first; `among` looks at these ids only."""
+        query = np.ascontiguousarray(vector, dtype=np.float32).reshape(1, self.dim)
+        with self._lock.reading():
+            most = min(count, len(self._ids) if among is None else len(among))
+            if not most:
+                return []
+            parameters = None
+            if among is not None:
+                chosen = np.fromiter(among, dtype=np.int64, count=len(among))
+                parameters = faiss.SearchParameters()
+                parameters.sel = faiss.IDSelectorBatch(chosen)
+            similarities, ids = self._faiss.search(query, most, params=parameters)
+        found = zip(ids[0].tolist(), similarities[0].tolist(), strict=True)
+        return [(number, min(1.0, max(-1.0, value))) for number, value in found if number >= 0]
+
+    def write(self, file: Path) -> None:
+        """Save all vectors."""
+        with self._lock.reading():
+            faiss.write_index(self._faiss, str(file))
+
+    @classmethod
+    def read(cls, file: Path, dim: int) -> "VectorIndex":
+        """Load what `write` saved; raises ValueError if the file holds something else."""
+        try:
+            stored = faiss.read_index(str(file))
+        except RuntimeError as error:
+            raise ValueError(f"{file} is no index") from error
+        if not isinstance(stored, faiss.IndexIDMap2) or stored.d != dim:
+            raise ValueError(f"{file} is another kind of index")
+        index = cls(dim)
+        index._faiss = stored
+        index._ids = set(faiss.vector_to_array(stored.id_map).tolist())
+        return index

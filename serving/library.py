@@ -1,0 +1,291 @@
+"""Collections of labelled pictures that can be searched: the database, the pictures and the indexes as one.
+
+A write is acknowledged after the picture is on disk and the row committed, and is in the index before the answer.
+Writes go one at a time; reads and searches do not wait for them.
+"""
+
+import errno
+import hashlib
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from sqlalchemy import delete, func, select
+from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.orm import Session
+
+from serving.errors import (
+    CollectionExists,
+    CollectionMissing,
+    DiskFull,
+    IdempotencyConflict,
+    ItemMissing,
+    PictureExists,
+    PictureMissing,
+)
+from serving.index.keeper import IndexKeeper
+from serving.store.database import Database
+from serving.store.pictures import PictureFolder
+from serving.store.tables import Change, Collection, IdempotencyKey, Item
+
+UNSET: Any = object()  # "leave as it is", where None means "none"
+
+
+@dataclass(frozen=True)
+class CollectionSummary:
+    """A collection and what is in it."""
+
+    name: str
+    description: str
+    items: int
+    labels: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class NewPicture:
+    """A picture to be kept, already looked at."""
+
+    data: bytes
+    media_type: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """An item near a query."""
+
+    item: Item
+    similarity: float  # cosine
+
+
+class Library:
+    """What the routes call; every method may be called from any thread."""
+
+    def __init__(self, database: Database, folder: Path, *, model: str, dim: int) -> None:
+        self._database = database
+        self.pictures = PictureFolder(folder)
+        self._indexes = IndexKeeper(database, folder / "index", model=model, dim=dim)
+        self._model = model
+        self._writing = threading.Lock()
+
+    def close(self) -> None:
+        """Save the indexes, so that the next start is quick."""
+        self._indexes.save()
+
+    def create_collection(self, name: str, description: str) -> CollectionSummary:
+        """Make an empty collection."""
+        with self._write() as session:
+            collection = Collection(name=name, description=description)
+            session.add(collection)
+            try:
+                session.flush()
+            except IntegrityError:
+                raise CollectionExists(f"there is a collection named {name!r} already; choose another name") from None
+        self._indexes.follow(collection.id)
+        return CollectionSummary(name, description, 0, {})
+
+    def list_collections(self) -> list[CollectionSummary]:
+        """All collections, by name."""
+        with self._database.reading() as session:
+            names = session.scalars(select(Collection.name).order_by(Collection.name)).all()
+            return [self._summary(session, name) for name in names]
+
+    def get_collection(self, name: str) -> CollectionSummary:
+        """One collection."""
+        with self._database.reading() as session:
+            return self._summary(session, name)
+
+    def get_collection_id(self, name: str) -> int:
+        """A collection's number; raises CollectionMissing."""
+        with self._database.reading() as session:
+            return _collection(session, name).id
+
+    def delete_collection(self, name: str) -> None:
+        """Delete a collection with its items and the pictures that no other collection holds."""
+        with self._write() as session:
+            collection = _collection(session, name)
+            names = session.scalars(select(Item.sha256).where(Item.collection_id == collection.id)).all()
+            session.execute(delete(Collection).where(Collection.id == collection.id))
+            unused = _unused(session, [name for name in names if name])
+        self._indexes.forget(collection.id)
+        for picture in unused:
+            self.pictures.forget(picture)
+
+    def add_item(
+        self,
+        collection_name: str,
+        *,
+        vector: NDArray[np.float32],
+        label: str | None,
+        details: dict[str, Any],
+        picture: NewPicture | None,
+        idempotency_key: str | None = None,
+    ) -> Item:
+        """Keep a picture (or only its vector); the same key and content again give the item made the first time."""
+        sha256 = None if picture is None else self.pictures.name_of(picture.data)
+        request = hashlib.sha256(orjson.dumps([sha256, label, details], option=orjson.OPT_SORT_KEYS)).hexdigest()
+        with self._write() as session:
+            collection = _collection(session, collection_name)
+            if idempotency_key is not None:
+                known = session.get(IdempotencyKey, (collection.id, idempotency_key))
+                if known is not None:
+                    return _repeated(session, known, request)
+            if sha256 is not None:
+                twin = session.scalar(select(Item.id).where(Item.collection_id == collection.id, Item.sha256 == sha256))
+                if twin is not None:
+                    raise PictureExists(f"this picture is item {twin} of {collection.name!r} already", item=twin)
+            if picture is not None and sha256 is not None:
+                self.pictures.keep(sha256, picture.data)
+            item = Item(
+                collection_id=collection.id,
+                label=label,
+                details=details,
+                sha256=sha256,
+                media_type=picture and picture.media_type,
+                width=picture and picture.width,
+                height=picture and picture.height,
+                model=self._model,
+                embedding=np.asarray(vector, dtype="<f4").tobytes(),
+            )
+            session.add(item)
+            session.flush()
+            session.add(Change(collection_id=collection.id, item_id=item.id))
+            if idempotency_key is not None:
+                session.add(
+                    IdempotencyKey(collection_id=collection.id, key=idempotency_key, request=request, item_id=item.id)
+                )
+        self._indexes.follow(collection.id)
+        return item
+
+    def get_item(self, collection_name: str, item_id: int) -> Item:
+        """One item."""
+        with self._database.reading() as session:
+            return _item(session, collection_name, item_id)
+
+    def list_items(self, collection_name: str, *, label: str | None, after: int, limit: int) -> list[Item]:
+        """Items with an id above `after`, in the order they came."""
+        with self._database.reading() as session:
+            collection = _collection(session, collection_name)
+            query = select(Item).where(Item.collection_id == collection.id, Item.id > after)
+            if label is not None:
+                query = query.where(Item.label == label)
+            return list(session.scalars(query.order_by(Item.id).limit(limit)))
+
+    def update_item(
+        self, collection_name: str, item_id: int, *, label: str | None = UNSET, details: dict[str, Any] = UNSET
+    ) -> Item:
+        """Change what is known of an item; what is not given stays."""
+        with self._write() as session:
+            item = _item(session, collection_name, item_id)
+            if label is not UNSET:
+                item.label = label
+            if details is not UNSET:
+                item.details = details
+        return item
+
+    def delete_item(self, collection_name: str, item_id: int) -> None:
+        """Delete an item, and its picture unless another item holds it."""
+        with self._write() as session:
+            item = _item(session, collection_name, item_id)
+            session.delete(item)
+            session.add(Change(collection_id=item.collection_id, item_id=item.id))
+            session.flush()
+            unused = _unused(session, [item.sha256] if item.sha256 else [])
+        self._indexes.follow(item.collection_id)
+        for picture in unused:
+            self.pictures.forget(picture)
+
+    def read_picture(self, item: Item) -> bytes:
+        """The bytes of an item's picture."""
+        if item.sha256 is None:
+            raise PictureMissing(f"of item {item.id} only the vector is known; there is no picture to show")
+        try:
+            return self.pictures.read(item.sha256)
+        except FileNotFoundError:
+            raise PictureMissing(f"the picture of item {item.id} is gone from the data folder") from None
+
+    def search(
+        self, collection_name: str, vector: NDArray[np.float32], count: int, label: str | None = None
+    ) -> list[Neighbour]:
+        """The nearest items, nearest first; `label` looks at items of that label only."""
+        with self._database.reading() as session:
+            collection = _collection(session, collection_name)
+            among = None
+            if label is not None:
+                query = select(Item.id).where(Item.collection_id == collection.id, Item.label == label)
+                among = session.scalars(query).all()
+        found = self._indexes[collection.id].search(vector, count, among)
+        with self._database.reading() as session:
+            # Read after the search: an item deleted or relabelled meanwhile is shown as it is now.
+            rows = session.scalars(select(Item).where(Item.id.in_([number for number, _ in found])))
+            items = {item.id: item for item in rows}
+        return [Neighbour(items[number], similarity) for number, similarity in found if number in items]
+
+    def _summary(self, session: Session, name: str) -> CollectionSummary:
+        collection = _collection(session, name)
+        counts = session.execute(
+            select(Item.label, func.count()).where(Item.collection_id == collection.id).group_by(Item.label)
+        ).all()
+        labels = sorted(
+            ((label, count) for label, count in counts if label is not None), key=lambda row: (-row[1], row[0])
+        )
+        return CollectionSummary(collection.name, collection.description, sum(row[1] for row in counts), dict(labels))
+
+    @contextmanager
+    def _write(self) -> Iterator[Session]:
+        """One writer at a time; a full disk is said as such, and leaves everything as it was."""
+        with self._writing:
+            try:
+                with self._database.writing() as session:
+                    yield session
+            except OperationalError as error:
+                if "full" in str(error.orig):
+                    raise DiskFull("the disk is full; nothing was changed, make room and try again") from error
+                raise
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise DiskFull("the disk is full; nothing was changed, make room and try again") from error
+                raise
+
+
+def _collection(session: Session, name: str) -> Collection:
+    collection = session.scalar(select(Collection).where(Collection.name == name))
+    if collection is None:
+        raise CollectionMissing(f"there is no collection named {name!r}; GET /v1/collections lists all")
+    return collection
+
+
+def _item(session: Session, collection_name: str, item_id: int) -> Item:
+    collection = _collection(session, collection_name)
+    item = session.get(Item, item_id)
+    if item is None or item.collection_id != collection.id:
+        raise ItemMissing(f"there is no item {item_id} in {collection_name!r}")
+    return item
+
+
+def _repeated(session: Session, known: IdempotencyKey, request: str) -> Item:
+    if known.request != request:
+        raise IdempotencyConflict(
+            f"the Idempotency-Key {known.key!r} was used for something else; take a new key for a new item"
+        )
+    item = session.get(Item, known.item_id)
+    if item is None:
+        raise ItemMissing(f"item {known.item_id}, which this Idempotency-Key made, was deleted since")
+    return item
+
+
+def _unused(session: Session, pictures: list[str]) -> list[str]:
+    """Of these pictures those that no item holds any more."""
+    unused = []
+    for start in range(0, len(pictures), 500):
+        part = pictures[start : start + 500]
+        held = set(session.scalars(select(Item.sha256).where(Item.sha256.in_(part))))
+        unused += [picture for picture in part if picture not in held]
+    return unused

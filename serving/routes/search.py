@@ -1,0 +1,56 @@
+"""What looks like a picture, and what it is therefore likely to be."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, File, Form, UploadFile
+from starlette.concurrency import run_in_threadpool
+
+from serving import errors
+from serving.pipelines.embed import Upload
+from serving.pipelines.vote import reason_to_reject, score_of, vote
+from serving.problems import describe
+from serving.routes.collections import NameInPath
+from serving.routes.items import BAD_PICTURE, picture_urls
+from serving.schemas import MAX_NEIGHBOURS, Label, LabelVote, ModelRef, NeighbourInfo, SearchResponse
+from serving.services import CurrentServices, CurrentTimings
+
+router = APIRouter(prefix="/v1/collections/{collection}", tags=["search"])
+
+
+@router.post("/search", responses=describe(errors.CollectionMissing, *BAD_PICTURE))
+async def search(
+    collection: NameInPath,
+    image: Annotated[UploadFile, File(description="JPEG, PNG, WebP, BMP or TIFF")],
+    services: CurrentServices,
+    timings: CurrentTimings,
+    k: Annotated[int, Form(ge=1, le=MAX_NEIGHBOURS, description="how many neighbours to show")] = 10,
+    label: Annotated[Label | None, Form(description="look at items of this label only")] = None,
+) -> SearchResponse:
+    """The nearest items, their vote on what the picture is, or why it is none of them."""
+    await run_in_threadpool(services.library.get_collection_id, collection)  # before the work, not after it
+    async with services.admission.enter():
+        (vector,) = await services.embedder([Upload("image", await image.read())], timings)
+        with timings.measure("search"):
+            found = await run_in_threadpool(services.library.search, collection, vector, k, label)
+    manifest = services.embedder.manifest
+    similarity = manifest.similarity
+    reason = reason_to_reject(found, similarity.reject_below if similarity else None)
+    neighbours = []
+    for neighbour in found:
+        image_url, thumbnail_url = picture_urls(collection, neighbour.item)
+        neighbours.append(
+            NeighbourInfo(
+                item=neighbour.item.id,
+                label=neighbour.item.label,
+                score=score_of(neighbour.similarity),
+                image_url=image_url,
+                thumbnail_url=thumbnail_url,
+            )
+        )
+    return SearchResponse(
+        neighbours=neighbours,
+        labels=[LabelVote(label=each.label, score=each.share, votes=each.votes) for each in vote(found)],
+        rejected=reason is not None,
+        reason=reason,
+        model=ModelRef(name=manifest.name, version=manifest.version, sha256=manifest.sha256),
+    )

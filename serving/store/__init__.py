@@ -1,0 +1,1 @@
+"""What must not be lost: collections and items in a database, pictures in a folder."""
