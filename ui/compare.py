@@ -1,6 +1,5 @@
 """Compare: two pictures, and how alike they are."""
 
-import html
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from serving.client import ApiError, Client, ServiceUnreachable
 from serving.schemas import SimilarityScale
 from ui.picture import picture_field
 from ui.samples import draw_samples
+from ui.sentences import sentence
 
 HINT = "Choose two pictures. They are compared by what they show, not by their pixels."
 WAITING = f'<div class="rl-result"><p class="rl-hint">{HINT}</p></div>'
@@ -56,7 +56,7 @@ def compare(client: Client, first: str | None, second: str | None) -> str:
         answer = client.embed([Path(first), Path(second)])
         scale = next(model.similarity for model in client.models().models if model.name == answer.model.name)
     except (ApiError, ServiceUnreachable) as error:
-        return f'<div class="rl-result"><p class="rl-error" role="alert">{html.escape(_sentence(str(error)))}</p></div>'
+        return f'<div class="rl-result"><p class="rl-error" role="alert">{sentence(str(error))}</p></div>'
     one, two = answer.embeddings
     similarity = sum(a * b for a, b in zip(one, two, strict=True))
     if scale is None:
@@ -119,7 +119,3 @@ def _drawing(similarity: float, scale: SimilarityScale) -> str:
       <line class="axis" x1="20" y1="88" x2="780" y2="88"/>{ticks}
       <line class="here" x1="{here:.0f}" y1="8" x2="{here:.0f}" y2="88"/>
       <circle class="here-dot" cx="{here:.0f}" cy="8" r="6"/></svg>"""
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:].rstrip(".") + "."

@@ -7,7 +7,7 @@ import gradio as gr
 from fastapi import FastAPI
 
 from serving.client import Client
-from ui import compare
+from ui import compare, similar
 from ui.theme import HEAD, THEME
 
 HERE = Path(__file__).parent
@@ -30,6 +30,7 @@ def build_page(client: Client, samples_dir: Path) -> gr.Blocks:
     with gr.Blocks(title="Readleaf", analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         gr.HTML(HEADER, padding=False)
         with gr.Tabs():
+            similar.build_tab(page, client)
             compare.build_tab(client, samples_dir)
     return page
 

@@ -22,12 +22,12 @@ def score_of(similarity: float) -> float:
 
 
 def vote(neighbours: Sequence[Neighbour]) -> list[Vote]:
-    """Each labelled neighbour votes with the weight of its similarity; best label first."""
+    """Each labelled neighbour votes with the weight of its cosine similarity, below 0 with none; best label first."""
     weights: dict[str, float] = defaultdict(float)
     counts: dict[str, int] = defaultdict(int)
     for neighbour in neighbours:
         if neighbour.item.label is not None:
-            weights[neighbour.item.label] += score_of(neighbour.similarity)
+            weights[neighbour.item.label] += max(0.0, neighbour.similarity)
             counts[neighbour.item.label] += 1
     total = sum(weights.values())
     ranked = sorted(weights, key=lambda label: (-weights[label], label))

@@ -13,6 +13,11 @@ def samples(tmp_path_factory):
     return draw_samples(tmp_path_factory.mktemp("samples"))
 
 
+@pytest.fixture(autouse=True)
+def compare_tab(page):
+    page.get_by_role("tab", name="Compare").click()
+
+
 def result(page):
     return page.locator("#compare-result")
 
@@ -31,7 +36,7 @@ def test_a_stranger_knows_what_to_do(page):
 
 
 def test_only_tabs_that_work_are_there(page):
-    expect(page.get_by_role("tab")).to_have_text(["Compare"])
+    expect(page.get_by_role("tab")).to_have_text(["Find similar", "Compare"])
 
 
 def test_compare_two_uploads(page, samples):

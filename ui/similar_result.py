@@ -1,0 +1,61 @@
+"""What a search found, as HTML: a verdict, the vote as bars, the neighbours as cards."""
+
+import html
+
+from serving.schemas import LabelVote, NeighbourInfo, SearchResponse
+from ui.sentences import sentence
+
+SURE = 0.6  # share of the vote from which a label is named without a doubt
+BARS = 5
+
+
+def _message(text: str, kind: str = "rl-hint") -> str:
+    return f'<div class="rl-result"><p class="{kind}">{text}</p></div>'
+
+
+HINT = _message("Drop a picture, paste one, or take one with the camera. What looks like it appears here.")
+NO_COLLECTION = _message("There is no collection yet. Make one under Collections below, and add pictures to it.")
+
+
+def refusal(reason: str) -> str:
+    """Why there is no answer."""
+    return _message(sentence(reason), "rl-error")
+
+
+def show(answer: SearchResponse) -> str:
+    """The whole result."""
+    cards = "".join(_card(number, neighbour) for number, neighbour in enumerate(answer.neighbours, start=1))
+    bars = "" if answer.rejected else "".join(map(_bar, answer.labels[:BARS]))
+    return (
+        f'<div class="rl-result" role="status">{_verdict(answer)}'
+        f'<div class="rl-bars">{bars}</div><ol class="rl-cards">{cards}</ol></div>'
+    )
+
+
+def _verdict(answer: SearchResponse) -> str:
+    if answer.rejected:
+        return f"<h2>None of these</h2><p>{sentence(answer.reason or '')}</p>"
+    if not answer.labels:
+        return "<h2>These look alike</h2><p>None of them has a label.</p>"
+    best = answer.labels[0]
+    sure = "Probably" if best.score >= SURE else "Perhaps"
+    of = sum(vote.votes for vote in answer.labels)
+    return f"<h2>{sure} {html.escape(best.label)}</h2><p>{best.votes} of {of} look-alikes with a label say so.</p>"
+
+
+def _bar(vote: LabelVote) -> str:
+    return (
+        f'<div class="rl-bar"><span>{html.escape(vote.label)}</span>'
+        f'<meter min="0" max="1" value="{vote.score:.3f}"></meter><b>{vote.score:.0%}</b></div>'
+    )
+
+
+def _card(number: int, neighbour: NeighbourInfo) -> str:
+    name = html.escape(neighbour.label or "no label")
+    if neighbour.thumbnail_url and neighbour.image_url:
+        # Addresses of the API, relative to the page, so that both may stand behind a prefix.
+        image, thumbnail = (html.escape(url.lstrip("/")) for url in (neighbour.image_url, neighbour.thumbnail_url))
+        picture = f'<a href="{image}" target="_blank"><img src="{thumbnail}" alt="{name}" loading="lazy"></a>'
+    else:
+        picture = f'<div class="rl-nopicture">{name}</div>'
+    return f'<li class="rl-card">{picture}<span>{number}. {name}</span><small>{neighbour.score:.2f}</small></li>'
