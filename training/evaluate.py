@@ -18,6 +18,7 @@ from training.models.embedder import Embedder
 
 UNSEEN = "val_unseen_class"
 BATCH = 32
+KNOWN_KEPT = 0.95  # of pictures of known kinds are not to be refused
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class EmbedderFigures:
     measured_on: str
     different: list[float]
     same: list[float]
+    reject_below: float | None = None
 
     def write(self, file: Path) -> None:
         """Write them as JSON."""
@@ -44,13 +46,17 @@ class EmbedderFigures:
 
 
 def evaluate_embedder(model: Embedder, size: int, folders: Sequence[Path]) -> EmbedderFigures:
-    """Nearest neighbours by source, and what a similarity means over all unseen classes.
+    """Nearest neighbours by source, and what a similarity means.
 
     Of classes never trained on: r@k and mAP@R, leave one out. Of known classes: the share of `val` pictures whose
-    nearest `train` picture is of their class (1-nn).
+    nearest `train` picture is of their class (1-nn), and the similarity below which a picture is called unknown.
     """
     files = [file for folder in folders for file in read_labels(folder)]
     unseen = _unseen(files)
+    known, asked = ([file for file in files if file.set_name == name] for name in ("train", "val"))
+    strangers = {file.source for file in asked} - {file.source for file in known}
+    if strangers:
+        raise DataError(f"{min(strangers)} has pictures of the set val, but none of train to compare them with")
     vectors = embed_files(model, size, unseen)
     labels = _numbered(unseen)
     metrics: dict[str, float] = {}
@@ -59,11 +65,16 @@ def evaluate_embedder(model: Embedder, size: int, folders: Sequence[Path]) -> Em
         for k, value in recall_at(vectors[chosen], labels[chosen]).items():
             metrics[f"{source}/{UNSEEN}/r@{k}"] = round(value, 4)
         metrics[f"{source}/{UNSEEN}/mAP@R"] = round(average_precision_at_r(vectors[chosen], labels[chosen]), 4)
-    metrics |= nearest_neighbour_accuracy(model, size, files)
+    reject_below = None
+    if asked:
+        gallery, queries = embed_files(model, size, known), embed_files(model, size, asked)
+        metrics |= _nearest_is_right(known, gallery, asked, queries)
+        reject_below, refused = _threshold(gallery, queries, vectors)
+        metrics["unknown refused"] = round(refused, 4)
     different, same = similarity_percentiles(vectors, labels)
     sources = ", ".join(sorted({file.source for file in unseen}))
     described = f"{len(unseen)} pictures of {len(set(labels))} classes never trained on ({sources})"
-    return EmbedderFigures(metrics, described, different, same)
+    return EmbedderFigures(metrics, described, different, same, reject_below)
 
 
 def unseen_recall(model: Embedder, size: int, files: Sequence[LabelledFile]) -> dict[str, float]:
@@ -77,20 +88,26 @@ def unseen_recall(model: Embedder, size: int, files: Sequence[LabelledFile]) -> 
     return figures
 
 
-def nearest_neighbour_accuracy(model: Embedder, size: int, files: Sequence[LabelledFile]) -> dict[str, float]:
-    """The share of `val` pictures whose nearest `train` picture of their source has their class."""
+def _nearest_is_right(
+    known: Sequence[LabelledFile], gallery: np.ndarray, asked: Sequence[LabelledFile], queries: np.ndarray
+) -> dict[str, float]:
+    """1-nn by source: the nearest known picture of the same source has the right class."""
     figures = {}
-    for source in sorted({file.source for file in files if file.set_name == "val"}):
-        known, asked = (
-            [file for file in files if file.source == source and file.set_name == name] for name in ("train", "val")
-        )
-        if not known:
-            raise DataError(f"{source} has pictures of the set val, but none of train to compare them with")
-        vectors = embed_files(model, size, [*known, *asked])
-        nearest = (vectors[len(known) :] @ vectors[: len(known)].T).argmax(axis=1)
-        right = [known[index].class_name == file.class_name for index, file in zip(nearest, asked, strict=True)]
+    sources = np.array([file.source for file in known])
+    for source in sorted({file.source for file in asked}):
+        places = np.flatnonzero(sources == source)
+        own = [index for index, file in enumerate(asked) if file.source == source]
+        nearest = places[(queries[own] @ gallery[places].T).argmax(axis=1)]
+        right = [known[there].class_name == asked[here].class_name for there, here in zip(nearest, own, strict=True)]
         figures[f"{source}/val/1-nn"] = round(float(np.mean(right)), 4)
     return figures
+
+
+def _threshold(gallery: np.ndarray, queries: np.ndarray, strangers: np.ndarray) -> tuple[float, float]:
+    """The similarity to the nearest known picture that 95 of 100 known ones reach, and the share of others below."""
+    reject_below = float(np.percentile((queries @ gallery.T).max(axis=1), 100 * (1 - KNOWN_KEPT)))
+    refused = float(((strangers @ gallery.T).max(axis=1) < reject_below).mean())
+    return round(reject_below, 4), refused
 
 
 def embed_files(model: Embedder, size: int, files: Sequence[LabelledFile], *, quiet: bool = False) -> np.ndarray:
