@@ -21,6 +21,7 @@ from serving.schemas import (
     Health,
     ItemInfo,
     ItemPage,
+    JobInfo,
     ModelList,
     Problem,
     SearchResponse,
@@ -125,6 +126,20 @@ class Client:
         form = {"k": str(k)} | ({} if label is None else {"label": label})
         path = f"{_collection(collection)}/search"
         return self._call(SearchResponse, "POST", path, files=[_part("image", image)], data=form)
+
+    def import_archive(self, collection: str, archive: Path, label: str | None = None) -> JobInfo:
+        """Add the pictures of a zip file to a collection, in the background; ask `job` how far it is."""
+        form = {"collection": collection} | ({} if label is None else {"label": label})
+        with archive.open("rb") as stream:
+            return self._call(JobInfo, "POST", "/v1/jobs", files={"archive": (archive.name, stream)}, data=form)
+
+    def job(self, number: str) -> JobInfo:
+        """How far a job is."""
+        return self._call(JobInfo, "GET", f"/v1/jobs/{number}")
+
+    def cancel_job(self, number: str) -> JobInfo:
+        """Stop a job."""
+        return self._call(JobInfo, "DELETE", f"/v1/jobs/{number}")
 
     def fetch(self, path: str) -> bytes:
         """The bytes at an address that an answer named, such as `thumbnail_url`."""

@@ -14,6 +14,7 @@ ReadleafError
     ├── NotFound              404
     │   ├── CollectionMissing 404
     │   ├── ItemMissing       404
+    │   ├── JobMissing        404
     │   └── PictureMissing    404  the item is known by its vector alone
     ├── MethodNotAllowed      405
     ├── RequestInvalid        422  a field is missing or has the wrong form
@@ -24,6 +25,7 @@ ReadleafError
     ├── ImageTooLarge         413  bytes or pixels
     ├── ImageFormatUnknown    415  not one of the accepted formats
     ├── ImageBroken           422  the format is right, the content is damaged
+    ├── ArchiveBroken         422  not a zip file, or one with too many files
     ├── CollectionExists      409
     ├── PictureExists         409  the collection holds this very file already
     ├── IdempotencyConflict   422  a key that was used for something else
@@ -132,6 +134,12 @@ class ItemMissing(NotFound):
     kind, title = "item-missing", "There is no such item"
 
 
+class JobMissing(NotFound):
+    """A job that does not exist."""
+
+    kind, title = "job-missing", "There is no such job"
+
+
 class PictureMissing(NotFound):
     """An item whose picture was never there."""
 
@@ -190,6 +198,12 @@ class ImageBroken(RequestError):
     """An image of an accepted format whose content is damaged."""
 
     status, kind, title = 422, "image-broken", "The image is damaged"
+
+
+class ArchiveBroken(RequestError):
+    """A file that is no zip archive, or one that nobody should unpack."""
+
+    status, kind, title = 422, "archive-broken", "The archive cannot be read"
 
 
 class CollectionExists(RequestError):

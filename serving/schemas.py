@@ -187,3 +187,32 @@ class SearchResponse(BaseModel):
     rejected: bool = Field(description="nothing in the collection is near enough to name the query by")
     reason: str | None = Field(description="why it was rejected")
     model: ModelRef
+
+
+class JobErrorInfo(BaseModel):
+    """A file that could not be taken."""
+
+    file: str
+    message: str
+
+
+class JobInfo(BaseModel):
+    """Work in the background."""
+
+    id: str
+    kind: str = Field(examples=["import"])
+    state: str = Field(description="waiting, running, done, failed or cancelled", examples=["running"])
+    collection: str
+    total: int | None = Field(description="files in all")
+    done: int = Field(description="files looked at so far")
+    refused: int = Field(description="files that could not be taken")
+    errors: list[JobErrorInfo] = Field(description="why, for the first thousand of them")
+    message: str
+    created: datetime
+    finished: datetime | None
+
+
+class JobList(BaseModel):
+    """The latest jobs."""
+
+    jobs: list[JobInfo]

@@ -14,6 +14,7 @@ from fastapi import Depends, Request
 from serving.admission import Admission
 from serving.errors import DataFolderUnusable, ModelsMissing
 from serving.images import ImageLimits
+from serving.jobs import Jobs
 from serving.library import Library
 from serving.metrics import Metrics
 from serving.pipelines.embed import Embedder
@@ -35,6 +36,7 @@ class Services:
     admission: Admission
     embedder: Embedder
     library: Library
+    jobs: Jobs
 
 
 @contextmanager
@@ -53,14 +55,18 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         open_database(settings.data_dir / "readleaf.db") as database,
         closing(Library(database, settings.data_dir, model=manifest.sha256, dim=manifest.dim)) as library,
     ):
-        yield Services(
-            settings=settings,
-            models=models,
-            runtime=runtime,
-            admission=Admission(settings.max_running, settings.max_waiting, metrics),
-            embedder=Embedder(runtime, manifest, ImageLimits.of(settings), workers),
-            library=library,
-        )
+        embedder = Embedder(runtime, manifest, ImageLimits.of(settings), workers)
+        jobs = Jobs(database, library, embedder.embed_one, settings.data_dir / "jobs", settings.max_image_bytes)
+        with closing(jobs):
+            yield Services(
+                settings=settings,
+                models=models,
+                runtime=runtime,
+                admission=Admission(settings.max_running, settings.max_waiting, metrics),
+                embedder=embedder,
+                library=library,
+                jobs=jobs,
+            )
 
 
 def prepare_data_folder(folder: Path) -> None:

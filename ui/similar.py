@@ -1,5 +1,6 @@
 """Find similar: a picture, what looks like it in a collection, and what it is therefore likely to be."""
 
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import gradio as gr
 
 from serving.client import ApiError, Client, ServiceUnreachable
-from serving.schemas import NeighbourInfo
+from serving.schemas import JobInfo, NeighbourInfo
 from ui import similar_result
 from ui.picture import picture_field
 from ui.sentences import sentence
@@ -15,6 +16,8 @@ from ui.sentences import sentence
 NEIGHBOURS = 12
 REFUSALS = (ApiError, ServiceUnreachable)
 CHOOSE = "choose one of the pictures found first"
+SHOWN_REFUSALS = 20
+POLL_SECONDS = 0.3
 PROGRESS = gr.Progress()  # Gradio fills it in where it stands as a default
 Choice = tuple[str, int]  # what a person reads, and the item
 
@@ -42,13 +45,13 @@ def build_tab(page: gr.Blocks, client: Client) -> None:
                 name = gr.Textbox(label="Name of a new collection", elem_id="new-name", scale=3, max_lines=1)
                 create = gr.Button("Make it", elem_id="create", scale=1)
             files = gr.File(
-                label="Pictures to add to the collection above, all of one kind",
+                label="Pictures to add to the collection above; or a zip file, a folder for each label",
                 file_count="multiple",
                 elem_id="many-files",
                 height=140,
             )
             with gr.Row(elem_classes="rl-line"):
-                kind = gr.Textbox(label="Their label", elem_id="many-label", scale=3, max_lines=1)
+                kind = gr.Textbox(label="One label for all of them", elem_id="many-label", scale=3, max_lines=1)
                 fill = gr.Button("Add them", elem_id="fill", scale=1)
 
     query, shown = [collection, picture], [result, mend, chosen]
@@ -139,19 +142,35 @@ def delete(client: Client, collection: str, item: int | None) -> str:
 def add_many(
     client: Client, collection: str | None, files: list[str] | None, label: str, progress: gr.Progress = PROGRESS
 ) -> tuple[str, None]:
-    """Add pictures one by one; those that cannot be added are named, the others are in."""
+    """Add pictures, or whole zip files; what cannot be added is named, the rest is in."""
     if not collection or not files:
         return note_of("choose a collection and some pictures first"), None
-    refused = []
-    for file in progress.tqdm(files, desc="adding"):
-        try:
-            client.add_item(collection, Path(file), label.strip() or None)
-        except ApiError as error:
-            refused.append(f"{Path(file).name}: {error}")
-        except ServiceUnreachable as error:
-            return note_of(error), None
-    added = f"{len(files) - len(refused)} of {len(files)} pictures were added to {collection}"
-    return note_of("; ".join([added, *refused])), None
+    seen, refused = 0, []
+    try:
+        for file in progress.tqdm(files, desc="adding"):
+            if file.lower().endswith(".zip"):
+                job = follow(client, client.import_archive(collection, Path(file), label.strip() or None), progress)
+                seen += job.done
+                refused += [f"{error.file}: {error.message}" for error in job.errors]
+                continue
+            seen += 1
+            try:
+                client.add_item(collection, Path(file), label.strip() or None)
+            except ApiError as error:
+                refused.append(f"{Path(file).name}: {error}")
+    except REFUSALS as error:
+        return note_of(error), None
+    added = f"{seen - len(refused)} of {seen} pictures were added to {collection}"
+    return note_of("; ".join([added, *refused[:SHOWN_REFUSALS]])), None
+
+
+def follow(client: Client, job: JobInfo, progress: gr.Progress) -> JobInfo:
+    """Wait for a job, showing how far it is."""
+    while job.state in ("waiting", "running"):
+        progress((job.done, job.total or 1), desc="adding", unit="pictures")
+        time.sleep(POLL_SECONDS)
+        job = client.job(job.id)
+    return job
 
 
 def note_of(message: object) -> str:

@@ -49,6 +49,11 @@ class Embedder:
             rows.append(part)
         return np.concatenate(rows)
 
+    def embed_one(self, upload: Upload) -> NDArray[np.float32]:
+        """Embed one picture in the calling thread; returns [dim]."""
+        vector: NDArray[np.float32] = self._embed([upload], Timings())[0]
+        return vector
+
     def _embed(self, uploads: Sequence[Upload], timings: Timings) -> NDArray[np.float32]:
         with timings.measure("decode"):
             pixels = np.stack([self._pixels(upload) for upload in uploads])  # [N, height, width, 3]

@@ -22,18 +22,20 @@ class Database:
     """Sessions on one engine."""
 
     def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+        self._reading = engine
+        # A transaction that reads first and then writes would fail if another one wrote in between.
+        self._writing = engine.execution_options(immediate=True)
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """A session that sees one state of the database throughout."""
-        with Session(self.engine, expire_on_commit=False) as session:
+        with Session(self._reading, expire_on_commit=False) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
         """A session whose work is kept whole at the end, or not at all."""
-        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+        with Session(self._writing, expire_on_commit=False) as session, session.begin():
             yield session
 
 
@@ -61,7 +63,8 @@ def _prepare(connection: Any, _record: Any) -> None:
 
 
 def _begin(connection: Any) -> None:
-    connection.exec_driver_sql("BEGIN")
+    immediate = connection.get_execution_options().get("immediate", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
 
 def _migrate(engine: Engine, file: Path) -> None:

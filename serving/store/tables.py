@@ -103,3 +103,31 @@ class IdempotencyKey(Table):
     request: Mapped[str] = mapped_column(String(64))  # sha256 of what was sent
     item_id: Mapped[int]
     created: Mapped[datetime] = mapped_column(Moment, default=now)
+
+
+class Job(Table):
+    """Work that goes on after its request was answered, and after a restart."""
+
+    __tablename__ = "jobs"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(20))
+    state: Mapped[str] = mapped_column(String(20))  # waiting, running, done, failed, cancelled
+    wish: Mapped[dict[str, Any]] = mapped_column(JSON)  # what was asked for
+    total: Mapped[int | None]
+    done: Mapped[int] = mapped_column(default=0)  # entries looked at: where to go on after a restart
+    message: Mapped[str] = mapped_column(String(2000), default="")
+    created: Mapped[datetime] = mapped_column(Moment, default=now)
+    finished: Mapped[datetime | None] = mapped_column(Moment)
+
+
+class JobError(Table):
+    """A file that a job could not take."""
+
+    __tablename__ = "job_errors"
+    __table_args__ = (Index(None, "job_id", "id"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"))
+    file: Mapped[str] = mapped_column(String(1000))
+    message: Mapped[str] = mapped_column(String(2000))

@@ -1,5 +1,7 @@
 """Find similar in a real browser: a collection is made, filled, searched, mended."""
 
+import zipfile
+
 import pytest
 from playwright.sync_api import expect
 
@@ -77,6 +79,24 @@ def test_make_fill_search_mend_delete(page, pictures):
     page.locator("#add").click()
     expect(note(page)).to_contain_text("This picture is item")
     assert page.complaints == []
+
+
+def test_a_zip_file_fills_a_collection(page, page_service, pictures, tmp_path):
+    archive = tmp_path / "leaves.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        for (kind, shade), file in pictures.items():
+            packed.write(file, f"leaves/{kind}/{shade}.jpg")
+        packed.writestr("leaves/oak/readme.txt", "nothing to see")
+    page_service.client.create_collection("zipped")
+    page.reload()
+    choose(page, "#collection", "zipped")
+    page.get_by_role("button", name="Collections").click()
+    page.locator("#many-files input[type=file]").set_input_files(archive)
+    page.locator("#fill").click()
+    expect(note(page)).to_contain_text("9 of 10 pictures were added to zipped; leaves/oak/readme.txt:")
+    labels = {entry.label: entry.items for entry in page_service.client.collection("zipped").labels}
+    assert labels == {"oak": 3, "willow": 3, "maple": 3}
+    page_service.client.delete_collection("zipped")
 
 
 def test_what_cannot_be_done_is_said(page, page_service, tmp_path):

@@ -1,0 +1,177 @@
+"""Work in the background: one job at a time, in a thread of its own; it goes on after a restart.
+
+A job notes how many entries it has looked at together with what it could not take, so after a crash it goes on
+where it was. The entry it was at may be looked at again: it is added under a key that counts once.
+"""
+
+import queue
+import threading
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+from sqlalchemy import func, select
+
+from serving.errors import DiskFull, JobMissing, PictureExists, ReadleafError
+from serving.images import describe
+from serving.library import Library, NewPicture
+from serving.pipelines.archive import Archive
+from serving.pipelines.embed import Upload
+from serving.store.database import Database
+from serving.store.tables import Job, JobError, now
+
+log = structlog.get_logger()
+
+OPEN = ("waiting", "running")
+KEPT_ERRORS = 1000  # of one job
+Embed = Callable[[Upload], NDArray[np.float32]]
+
+
+class Jobs:
+    """All jobs, and the thread that does them."""
+
+    def __init__(self, database: Database, library: Library, embed: Embed, folder: Path, max_image_bytes: int) -> None:
+        self._database, self._library, self._embed = database, library, embed
+        self._folder = folder
+        self._max_image_bytes = max_image_bytes
+        self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+        with database.reading() as session:
+            left = session.scalars(select(Job.id).where(Job.state.in_(OPEN)).order_by(Job.created)).all()
+        for job in left:
+            self._waiting.put(job)
+        self._clear(set(left))
+        self._thread = threading.Thread(target=self._work, name="jobs", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop after the entry that is being looked at; the job goes on at the next start."""
+        self._stopping.set()
+        self._waiting.put(None)
+        self._thread.join()
+
+    def import_archive(self, archive: Path, collection: str, label: str | None) -> Job:
+        """Take over a zip file; its pictures are added to a collection one by one."""
+        self._library.get_collection_id(collection)
+        number = uuid.uuid4().hex
+        with Archive(archive, self._max_image_bytes) as opened:
+            total = len(opened.entries)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        archive.replace(self._folder / f"{number}.zip")
+        job = Job(
+            id=number,
+            kind="import",
+            state="waiting",
+            wish={"collection": collection, "label": label},
+            total=total,
+            done=0,
+        )
+        with self._database.writing() as session:
+            session.add(job)
+        self._waiting.put(number)
+        return job
+
+    def latest(self) -> list[Job]:
+        """The latest jobs, newest first."""
+        with self._database.reading() as session:
+            return list(session.scalars(select(Job).order_by(Job.created.desc()).limit(200)))
+
+    def get(self, number: str) -> Job:
+        """One job."""
+        with self._database.reading() as session:
+            job = session.get(Job, number)
+        if job is None:
+            raise JobMissing(f"there is no job {number!r}; GET /v1/jobs lists all")
+        return job
+
+    def errors(self, number: str) -> tuple[int, list[JobError]]:
+        """How many files a job could not take, and the first of them."""
+        with self._database.reading() as session:
+            count = session.scalar(select(func.count()).where(JobError.job_id == number)) or 0
+            query = select(JobError).where(JobError.job_id == number).order_by(JobError.id).limit(KEPT_ERRORS)
+            return count, list(session.scalars(query))
+
+    def cancel(self, number: str) -> Job:
+        """Stop a job; what it has done stays."""
+        self.get(number)
+        with self._database.writing() as session:
+            job = session.get_one(Job, number)
+            if job.state in OPEN:
+                job.state, job.finished, job.message = "cancelled", now(), "cancelled on request"
+        return job
+
+    def _work(self) -> None:
+        while (number := self._waiting.get()) is not None and not self._stopping.is_set():
+            try:
+                self._run(number)
+            except Exception as error:  # one bad job must not end all others
+                log.exception("job failed", job=number)
+                self._finish(number, "failed", str(error) if isinstance(error, ReadleafError) else "an error of ours")
+
+    def _run(self, number: str) -> None:
+        job = self.get(number)
+        if job.state not in OPEN:
+            return
+        self._note(number, state="running")
+        file = self._folder / f"{number}.zip"
+        with Archive(file, self._max_image_bytes) as archive:
+            for place, entry in enumerate(archive.entries):
+                if place < job.done:
+                    continue
+                if self._stopping.is_set():
+                    return
+                if self.get(number).state == "cancelled":
+                    file.unlink(missing_ok=True)
+                    return
+                failure = None
+                try:
+                    data = archive.read(entry)
+                    self._add(job, place, data, entry.name, job.wish["label"] or entry.label)
+                except DiskFull:
+                    raise  # the next file would fare no better
+                except ReadleafError as error:
+                    failure = JobError(job_id=number, file=entry.name[:1000], message=error.message[:2000])
+                self._note(number, done=place + 1, failure=failure)
+        self._finish(number, "done", "")
+
+    def _add(self, job: Job, place: int, data: bytes, name: str, label: str | None) -> None:
+        vector = self._embed(Upload("the file", data))
+        try:
+            self._library.add_item(
+                job.wish["collection"],
+                vector=vector,
+                label=label,
+                details={"file": name[-500:]},
+                picture=NewPicture(data, *describe(data)),
+                idempotency_key=f"job {job.id} {place}",
+            )
+        except PictureExists as error:
+            raise PictureExists(f"it was left out: {error.message}") from error
+
+    def _note(
+        self, number: str, *, state: str | None = None, done: int | None = None, failure: JobError | None = None
+    ) -> None:
+        with self._database.writing() as session:
+            job = session.get_one(Job, number)
+            if state is not None and job.state in OPEN:
+                job.state = state
+            if done is not None:
+                job.done = done
+            if failure is not None:
+                session.add(failure)
+
+    def _finish(self, number: str, state: str, message: str) -> None:
+        with self._database.writing() as session:
+            job = session.get_one(Job, number)
+            if job.state in OPEN:
+                job.state, job.finished, job.message = state, now(), message[:2000]
+        (self._folder / f"{number}.zip").unlink(missing_ok=True)
+
+    def _clear(self, left: set[str]) -> None:
+        """Archives of jobs that have ended."""
+        for file in self._folder.glob("*.zip"):
+            if file.stem not in left:
+                file.unlink(missing_ok=True)
