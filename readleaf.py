@@ -17,14 +17,19 @@ app = typer.Typer(
 )
 models_app = typer.Typer(help="Look at the model repository.", no_args_is_help=True)
 evaluate_app = typer.Typer(help="Score a model on validation data.", no_args_is_help=True)
+index_app = typer.Typer(help="Fill and search collections of a running service.", no_args_is_help=True)
 train_app = typer.Typer(help="Train a model.", no_args_is_help=True)
 export_app = typer.Typer(help="Turn a trained model into one that can be served.", no_args_is_help=True)
 app.add_typer(models_app, name="models")
+app.add_typer(index_app, name="index")
 app.add_typer(train_app, name="train")
 app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(export_app, name="export")
 
 EMBEDDER_SIZE = 224
+Service = Annotated[str, typer.Option("--url", help="Address of the service.", envvar="READLEAF_URL")]
+DEFAULT_SERVICE = "http://127.0.0.1:8000"
+CollectionName = Annotated[str, typer.Argument(help="The collection's name.")]
 Weights = Annotated[str, typer.Option(help="A checkpoint, or imagenet.")]
 
 
@@ -63,6 +68,82 @@ def list_models(
         manifest = model.manifest
         table.add_row(manifest.name, str(manifest.version), manifest.task, manifest.sha256[:12], manifest.title)
     Console().print(table)
+
+
+@index_app.command("info")
+def index_info(url: Service = DEFAULT_SERVICE) -> None:
+    """List all collections."""
+    from rich.console import Console
+
+    from serving.client import Client
+    from serving.index_commands import show_collections
+
+    with Client(url) as client:
+        show_collections(client, Console())
+
+
+@index_app.command("import")
+def index_import(
+    collection: CollectionName,
+    source: Annotated[Path, typer.Argument(help="A folder or a zip file; folders in it are labels.", exists=True)],
+    label: Annotated[str | None, typer.Option(help="One label for all pictures.")] = None,
+    url: Service = DEFAULT_SERVICE,
+) -> None:
+    """Add pictures to a collection; those that are there already are passed over."""
+    from rich.console import Console
+
+    from serving.client import Client
+    from serving.index_commands import import_pictures
+
+    with Client(url) as client:
+        refused = import_pictures(client, collection, source, label, Console())
+    raise typer.Exit(1 if refused else 0)
+
+
+@index_app.command("search")
+def index_search(
+    collection: CollectionName,
+    picture: Annotated[Path, typer.Argument(help="The picture to look for.", exists=True, dir_okay=False)],
+    k: Annotated[int, typer.Option(help="How many neighbours.", min=1, max=100)] = 10,
+    url: Service = DEFAULT_SERVICE,
+) -> None:
+    """What looks like a picture."""
+    from rich.console import Console
+
+    from serving.client import Client
+    from serving.index_commands import search
+
+    with Client(url) as client:
+        search(client, collection, picture, k, Console())
+
+
+@index_app.command("export")
+def index_export(
+    collection: CollectionName,
+    to: Annotated[Path, typer.Argument(help="A new folder.")],
+    url: Service = DEFAULT_SERVICE,
+) -> None:
+    """Write a collection as a folder that a training can read."""
+    from rich.console import Console
+
+    from serving.client import Client
+    from serving.index_commands import export
+
+    with Client(url) as client:
+        export(client, collection, to, Console())
+
+
+@index_app.command("rebuild")
+def index_rebuild(collection: CollectionName, url: Service = DEFAULT_SERVICE) -> None:
+    """Make vectors anew that another model made."""
+    from rich.console import Console
+
+    from serving.client import Client
+    from serving.index_commands import rebuild
+
+    with Client(url) as client:
+        refused = rebuild(client, collection, Console())
+    raise typer.Exit(1 if refused else 0)
 
 
 @train_app.command("embedder")
@@ -133,7 +214,7 @@ def main() -> None:
 def _is_ours(error: Exception) -> bool:
     """Errors with a message for the user, told apart without importing what defines them."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
-    return bool(kinds & {"ReadleafError", "ParityError", "DataError", "OSError"})
+    return bool(kinds & {"ReadleafError", "ParityError", "DataError", "OSError", "ApiError", "ServiceUnreachable"})
 
 
 if __name__ == "__main__":

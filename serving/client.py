@@ -133,6 +133,10 @@ class Client:
         with archive.open("rb") as stream:
             return self._call(JobInfo, "POST", "/v1/jobs", files={"archive": (archive.name, stream)}, data=form)
 
+    def rebuild(self, collection: str) -> JobInfo:
+        """Make the vectors anew that another model made, in the background."""
+        return self._call(JobInfo, "POST", "/v1/jobs", data={"kind": "rebuild", "collection": collection})
+
     def job(self, number: str) -> JobInfo:
         """How far a job is."""
         return self._call(JobInfo, "GET", f"/v1/jobs/{number}")

@@ -7,8 +7,10 @@ where it was. The entry it was at may be looked at again: it is added under a ke
 import queue
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import structlog
@@ -18,7 +20,7 @@ from sqlalchemy import func, select
 from serving.errors import DiskFull, JobMissing, PictureExists, ReadleafError
 from serving.images import describe
 from serving.library import Library, NewPicture
-from serving.pipelines.archive import Archive
+from serving.pipelines.archive import Archive, Entry
 from serving.pipelines.embed import Upload
 from serving.store.database import Database
 from serving.store.tables import Job, JobError, now
@@ -56,23 +58,17 @@ class Jobs:
     def import_archive(self, archive: Path, collection: str, label: str | None) -> Job:
         """Take over a zip file; its pictures are added to a collection one by one."""
         self._library.get_collection_id(collection)
-        number = uuid.uuid4().hex
         with Archive(archive, self._max_image_bytes) as opened:
             total = len(opened.entries)
+        job = _new_job("import", {"collection": collection, "label": label}, total)
         self._folder.mkdir(parents=True, exist_ok=True)
-        archive.replace(self._folder / f"{number}.zip")
-        job = Job(
-            id=number,
-            kind="import",
-            state="waiting",
-            wish={"collection": collection, "label": label},
-            total=total,
-            done=0,
-        )
-        with self._database.writing() as session:
-            session.add(job)
-        self._waiting.put(number)
-        return job
+        archive.replace(self._archive_of(job.id))
+        return self._start(job)
+
+    def rebuild(self, collection: str) -> Job:
+        """Make the vectors anew that another model made."""
+        items = self._library.outdated_items(collection)
+        return self._start(_new_job("rebuild", {"collection": collection, "items": items}, len(items)))
 
     def latest(self) -> list[Job]:
         """The latest jobs, newest first."""
@@ -111,45 +107,71 @@ class Jobs:
                 log.exception("job failed", job=number)
                 self._finish(number, "failed", str(error) if isinstance(error, ReadleafError) else "an error of ours")
 
+    def _start(self, job: Job) -> Job:
+        with self._database.writing() as session:
+            session.add(job)
+        self._waiting.put(job.id)
+        return job
+
     def _run(self, number: str) -> None:
         job = self.get(number)
         if job.state not in OPEN:
             return
         self._note(number, state="running")
-        file = self._folder / f"{number}.zip"
-        with Archive(file, self._max_image_bytes) as archive:
-            for place, entry in enumerate(archive.entries):
-                if place < job.done:
-                    continue
-                if self._stopping.is_set():
-                    return
-                if self.get(number).state == "cancelled":
-                    file.unlink(missing_ok=True)
-                    return
-                failure = None
-                try:
-                    data = archive.read(entry)
-                    self._add(job, place, data, entry.name, job.wish["label"] or entry.label)
-                except DiskFull:
-                    raise  # the next file would fare no better
-                except ReadleafError as error:
-                    failure = JobError(job_id=number, file=entry.name[:1000], message=error.message[:2000])
-                self._note(number, done=place + 1, failure=failure)
-        self._finish(number, "done", "")
+        if job.kind == "rebuild":
+            ended = self._each(job, [(f"item {item}", partial(self._renew, job, item)) for item in job.wish["items"]])
+        else:
+            with Archive(self._archive_of(number), self._max_image_bytes) as archive:
+                steps = [
+                    (entry.name, partial(self._add, job, place, archive, entry))
+                    for place, entry in enumerate(archive.entries)
+                ]
+                ended = self._each(job, steps)
+        if ended:
+            self._finish(number, "done", "")
 
-    def _add(self, job: Job, place: int, data: bytes, name: str, label: str | None) -> None:
+    def _each(self, job: Job, steps: Sequence[tuple[str, Callable[[], None]]]) -> bool:
+        """Take the steps that are left, noting each; False if the service stops or the job was cancelled."""
+        for place, (name, step) in enumerate(steps):
+            if place < job.done:
+                continue
+            if self._stopping.is_set():
+                return False
+            if self.get(job.id).state == "cancelled":
+                self._archive_of(job.id).unlink(missing_ok=True)
+                return False
+            failure = None
+            try:
+                step()
+            except DiskFull:
+                raise  # the next file would fare no better
+            except ReadleafError as error:
+                failure = JobError(job_id=job.id, file=name[:1000], message=error.message[:2000])
+            self._note(job.id, done=place + 1, failure=failure)
+        return True
+
+    def _renew(self, job: Job, item: int) -> None:
+        collection = job.wish["collection"]
+        data = self._library.read_picture(self._library.get_item(collection, item))
+        self._library.renew_vector(collection, item, self._embed(Upload("the picture", data)))
+
+    def _add(self, job: Job, place: int, archive: Archive, entry: Entry) -> None:
+        data = archive.read(entry)
         vector = self._embed(Upload("the file", data))
         try:
             self._library.add_item(
                 job.wish["collection"],
                 vector=vector,
-                label=label,
-                details={"file": name[-500:]},
+                label=job.wish["label"] or entry.label,
+                details={"file": entry.name[-500:]},
                 picture=NewPicture(data, *describe(data)),
                 idempotency_key=f"job {job.id} {place}",
             )
         except PictureExists as error:
             raise PictureExists(f"it was left out: {error.message}") from error
+
+    def _archive_of(self, number: str) -> Path:
+        return self._folder / f"{number}.zip"
 
     def _note(
         self, number: str, *, state: str | None = None, done: int | None = None, failure: JobError | None = None
@@ -168,10 +190,16 @@ class Jobs:
             job = session.get_one(Job, number)
             if job.state in OPEN:
                 job.state, job.finished, job.message = state, now(), message[:2000]
-        (self._folder / f"{number}.zip").unlink(missing_ok=True)
+        self._archive_of(number).unlink(missing_ok=True)
 
     def _clear(self, left: set[str]) -> None:
         """Archives of jobs that have ended."""
         for file in self._folder.glob("*.zip"):
             if file.stem not in left:
                 file.unlink(missing_ok=True)
+
+
+def _new_job(kind: str, wish: dict[str, Any], total: int) -> Job:
+    return Job(
+        id=uuid.uuid4().hex, kind=kind, state="waiting", wish=wish, total=total, done=0, message="", created=now()
+    )

@@ -44,6 +44,7 @@ class CollectionSummary:
     name: str
     description: str
     items: int
+    outdated: int  # items that no search finds, as another model made their vectors
     labels: Mapping[str, int]
 
 
@@ -89,7 +90,7 @@ class Library:
             except IntegrityError:
                 raise CollectionExists(f"there is a collection named {name!r} already; choose another name") from None
         self._indexes.follow(collection.id)
-        return CollectionSummary(name, description, 0, {})
+        return CollectionSummary(name, description, 0, 0, {})
 
     def list_collections(self) -> list[CollectionSummary]:
         """All collections, by name."""
@@ -190,6 +191,21 @@ class Library:
                 item.details = details
         return item
 
+    def outdated_items(self, collection_name: str) -> list[int]:
+        """Items whose vectors another model made: no search finds them until they are made anew."""
+        with self._database.reading() as session:
+            collection = _collection(session, collection_name)
+            query = select(Item.id).where(Item.collection_id == collection.id, Item.model != self._model)
+            return list(session.scalars(query.order_by(Item.id)))
+
+    def renew_vector(self, collection_name: str, item_id: int, vector: NDArray[np.float32]) -> None:
+        """Replace an item's vector by one of the model in use."""
+        with self._write() as session:
+            item = _item(session, collection_name, item_id)
+            item.model, item.embedding = self._model, np.asarray(vector, dtype="<f4").tobytes()
+            session.add(Change(collection_id=item.collection_id, item_id=item.id))
+        self._indexes.follow(item.collection_id)
+
     def delete_item(self, collection_name: str, item_id: int) -> None:
         """Delete an item, and its picture unless another item holds it."""
         with self._write() as session:
@@ -236,7 +252,11 @@ class Library:
         labels = sorted(
             ((label, count) for label, count in counts if label is not None), key=lambda row: (-row[1], row[0])
         )
-        return CollectionSummary(collection.name, collection.description, sum(row[1] for row in counts), dict(labels))
+        outdated = session.scalar(
+            select(func.count()).where(Item.collection_id == collection.id, Item.model != self._model)
+        )
+        total = sum(row[1] for row in counts)
+        return CollectionSummary(collection.name, collection.description, total, outdated or 0, dict(labels))
 
     @contextmanager
     def _write(self) -> Iterator[Session]:

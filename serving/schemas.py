@@ -119,6 +119,7 @@ class CollectionInfo(BaseModel):
     name: str
     description: str
     items: int = Field(description="how many items it holds, labelled or not")
+    outdated: int = Field(description="items that no search finds until a rebuild: another model made their vectors")
     labels: list[LabelCount] = Field(description="most frequent first")
 
 

@@ -43,4 +43,10 @@ async def delete_collection(collection: NameInPath, services: CurrentServices) -
 
 def _info(summary: CollectionSummary) -> CollectionInfo:
     labels = [LabelCount(label=label, items=count) for label, count in summary.labels.items()]
-    return CollectionInfo(name=summary.name, description=summary.description, items=summary.items, labels=labels)
+    return CollectionInfo(
+        name=summary.name,
+        description=summary.description,
+        items=summary.items,
+        outdated=summary.outdated,
+        labels=labels,
+    )

@@ -103,7 +103,10 @@ async def change_item(collection: NameInPath, item: ItemId, change: ItemChange, 
     """Relabel an item, or replace its metadata; the next search shows it."""
     given = change.model_fields_set
     if "metadata" in given:
-        _check_size(orjson.dumps(change.metadata))
+        try:
+            _check_size(orjson.dumps(change.metadata))
+        except TypeError as error:  # numbers beyond 64 bits, halves of characters
+            raise errors.RequestInvalid(f"metadata holds what JSON cannot carry ({error})") from error
     changed = await run_in_threadpool(
         services.library.update_item,
         collection,

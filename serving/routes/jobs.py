@@ -1,9 +1,9 @@
-"""Jobs: pictures added from a zip file, in the background."""
+"""Jobs: work that goes on in the background."""
 
 import shutil
 import tempfile
 from pathlib import Path as File
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Path, UploadFile
 from fastapi import File as Upload
@@ -32,13 +32,25 @@ JobId = Annotated[str, Path(pattern="^[0-9a-f]{32}$")]
         errors.DiskFull,
     ),
 )
-async def start_import(
-    archive: Annotated[UploadFile, Upload(description="a zip file of pictures, a folder for each label")],
-    collection: Annotated[CollectionName, Form(description="where the pictures go")],
+async def start_job(
+    collection: Annotated[CollectionName, Form(description="the collection to work on")],
     services: CurrentServices,
-    label: Annotated[Label | None, Form(description="one label for all, in place of the folders' names")] = None,
+    kind: Annotated[
+        Literal["import", "rebuild"],
+        Form(description="import adds the pictures of a zip file; rebuild makes vectors of an earlier model anew"),
+    ] = "import",
+    archive: Annotated[
+        UploadFile | None, Upload(description="for import: a zip file of pictures, a folder for each label")
+    ] = None,
+    label: Annotated[
+        Label | None, Form(description="for import: one label for all, in place of the folders' names")
+    ] = None,
 ) -> JobInfo:
-    """Add all pictures of a zip file to a collection; a picture's label is the name of its folder."""
+    """Start work that goes on in the background; ask for it by its id."""
+    if kind == "rebuild":
+        return await run_in_threadpool(lambda: _info(services, services.jobs.rebuild(collection)))
+    if archive is None:
+        raise errors.RequestInvalid("archive is missing; an import needs a zip file")
 
     def take() -> JobInfo:
         with tempfile.NamedTemporaryFile(dir=services.settings.data_dir, suffix=".zip", delete=False) as copy:

@@ -204,6 +204,16 @@ def test_bad_metadata(http, collection, pictures, metadata):
     assert "metadata" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    "body", ['{"metadata": {"a": "\\ud800"}}', '{"metadata": {"a": 1e999}}', f'{{"metadata": {{"a": {2**70}}}}}']
+)
+def test_metadata_that_json_cannot_carry(http, collection, pictures, body):
+    item = add(http, collection, pictures[0]).json()
+    answer = http.patch(f"{collection}/items/{item['id']}", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (200, 422)
+    assert http.get(f"{collection}/items/{item['id']}").status_code == 200
+
+
 def test_a_broken_picture_is_not_kept(http, collection, pictures):
     answer = add(http, collection, pictures[0][:-2000])
     assert problem(answer) == "image-broken"
