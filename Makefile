@@ -38,6 +38,7 @@ bench: setup
 	$(BIN)/python benchmarks/losses.py
 	$(BIN)/python benchmarks/rotated_iou.py
 	$(BIN)/python benchmarks/surrogates.py
+	$(BIN)/python benchmarks/search.py
 
 soak: setup browser
 	$(BIN)/pytest --soak --timeout 3600 -s -m campaign

@@ -7,7 +7,7 @@ Writes go one at a time; reads and searches do not wait for them.
 import errno
 import hashlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, insert, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -32,7 +32,7 @@ from serving.errors import (
 from serving.index.keeper import IndexKeeper
 from serving.store.database import Database
 from serving.store.pictures import PictureFolder
-from serving.store.tables import Change, Collection, IdempotencyKey, Item
+from serving.store.tables import Change, Collection, IdempotencyKey, Item, now
 
 UNSET: Any = object()  # "leave as it is", where None means "none"
 
@@ -164,6 +164,25 @@ class Library:
                 )
         self._indexes.follow(collection.id)
         return item
+
+    def add_vectors(self, collection_name: str, vectors: NDArray[np.float32], labels: Sequence[str | None]) -> None:
+        """Add many items of which only the vectors are known, [N, dim], all of them or none."""
+        with self._write() as session:
+            collection = _collection(session, collection_name)
+            rows: list[dict[str, Any]] = [
+                {
+                    "collection_id": collection.id,
+                    "label": label,
+                    "details": {},
+                    "model": self._model,
+                    "embedding": np.asarray(vector, dtype="<f4").tobytes(),
+                    "created": now(),
+                }
+                for vector, label in zip(vectors, labels, strict=True)
+            ]
+            made = session.scalars(insert(Item).returning(Item.id), rows).all()
+            session.execute(insert(Change), [{"collection_id": collection.id, "item_id": number} for number in made])
+        self._indexes.follow(collection.id)
 
     def get_item(self, collection_name: str, item_id: int) -> Item:
         """One item."""

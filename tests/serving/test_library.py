@@ -205,6 +205,19 @@ def test_a_collection_is_gone_with_its_snapshot_and_pictures(filled):
             library.get_item("c", item.id)
 
 
+def test_many_vectors_at_once(tmp_path):
+    with opened(tmp_path) as library:
+        library.create_collection("c", "")
+        vectors = np.stack([vector_of(seed) for seed in range(3000)])
+        library.add_vectors("c", vectors, [str(seed) for seed in range(3000)])
+        assert library.get_collection("c").items == 3000
+        for seed in (0, 1234, 2999):
+            assert library.search("c", vector_of(seed), 1)[0].item.label == str(seed)
+        with pytest.raises(ValueError, match="zip"):
+            library.add_vectors("c", vectors[:2], ["one"])
+        assert library.get_collection("c").items == 3000
+
+
 def test_nothing_is_left_of_a_failed_write(tmp_path, monkeypatch):
     with opened(tmp_path) as library:
         library.create_collection("c", "")
