@@ -240,3 +240,16 @@ class InternalError(RequestError):
     """A bug of ours; the log has the details under the request id."""
 
     status, kind, title = 500, "internal-error", "Something went wrong on our side"
+
+
+# What any request that carries a picture may be answered with.
+BAD_PICTURE = (
+    BodyMalformed,
+    BodyTooLarge,
+    ImageTooLarge,
+    ImageFormatUnknown,
+    RequestInvalid,
+    ImageEmpty,
+    ImageBroken,
+    Overloaded,
+)

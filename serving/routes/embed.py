@@ -17,17 +17,7 @@ router = APIRouter(prefix="/v1", tags=["embed"])
 @router.post(
     "/embed",
     response_model=EmbedResponse,
-    responses=describe(
-        errors.BodyMalformed,
-        errors.BodyTooLarge,
-        errors.TooManyImages,
-        errors.ImageTooLarge,
-        errors.ImageFormatUnknown,
-        errors.RequestInvalid,
-        errors.ImageEmpty,
-        errors.ImageBroken,
-        errors.Overloaded,
-    ),
+    responses=describe(errors.TooManyImages, *errors.BAD_PICTURE),
 )
 async def embed(
     images: Annotated[

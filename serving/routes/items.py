@@ -26,23 +26,12 @@ LARGEST_ID = 2**63 - 1  # of the database
 MAX_METADATA_BYTES = 20_000
 ItemId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
 
-BAD_PICTURE = (
-    errors.BodyMalformed,
-    errors.BodyTooLarge,
-    errors.ImageTooLarge,
-    errors.ImageFormatUnknown,
-    errors.RequestInvalid,
-    errors.ImageEmpty,
-    errors.ImageBroken,
-    errors.Overloaded,
-)
-
 
 @router.post(
     "",
     status_code=201,
     responses=describe(
-        errors.CollectionMissing, errors.PictureExists, *BAD_PICTURE, errors.IdempotencyConflict, errors.DiskFull
+        errors.CollectionMissing, errors.PictureExists, *errors.BAD_PICTURE, errors.IdempotencyConflict, errors.DiskFull
     ),
 )
 async def add_item(

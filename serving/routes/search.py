@@ -10,14 +10,14 @@ from serving.pipelines.embed import Upload
 from serving.pipelines.vote import reason_to_reject, score_of, vote
 from serving.problems import describe
 from serving.routes.collections import NameInPath
-from serving.routes.items import BAD_PICTURE, picture_urls
+from serving.routes.items import picture_urls
 from serving.schemas import MAX_NEIGHBOURS, Label, LabelVote, ModelRef, NeighbourInfo, SearchResponse
 from serving.services import CurrentServices, CurrentTimings
 
 router = APIRouter(prefix="/v1/collections/{collection}", tags=["search"])
 
 
-@router.post("/search", responses=describe(errors.CollectionMissing, *BAD_PICTURE))
+@router.post("/search", responses=describe(errors.CollectionMissing, *errors.BAD_PICTURE))
 async def search(
     collection: NameInPath,
     image: Annotated[UploadFile, File(description="JPEG, PNG, WebP, BMP or TIFF")],
