@@ -10,6 +10,7 @@ ReadleafError
 │   ├── DatabaseUnusable      the database is damaged, or of a newer Readleaf
 │   ├── AddressRefused        an address other than loopback while no API key exists
 │   └── PortInUse             another process listens there
+├── EntryRefused              one file of an archive cannot be taken; its job notes it and goes on
 └── RequestError              one request cannot be answered; becomes problem+json
     ├── NotFound              404
     │   ├── CollectionMissing 404
@@ -85,6 +86,10 @@ class AddressRefused(SetupError):
 
 class PortInUse(SetupError):
     """Another process listens on the port."""
+
+
+class EntryRefused(ReadleafError):
+    """One file of an archive that cannot be taken."""
 
 
 class RequestError(ReadleafError):

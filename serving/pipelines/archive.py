@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from serving.errors import ArchiveBroken, ReadleafError
+from serving.errors import ArchiveBroken, EntryRefused
 from serving.schemas import MAX_LABEL, clean
 
 MAX_ENTRIES = 100_000
@@ -18,10 +18,6 @@ class Entry:
     name: str
     label: str | None
     info: zipfile.ZipInfo
-
-
-class EntryRefused(ReadleafError):
-    """One file of an archive that cannot be taken."""
 
 
 class Archive:

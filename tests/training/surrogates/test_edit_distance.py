@@ -34,6 +34,7 @@ def held_back(words):
     return WordDistorter(words[1], ALPHABET, length=LENGTH, batch=2000, seed=2)()
 
 
+@pytest.mark.timeout(900)  # a minute on an idle machine
 def test_learns_within_minutes(words, held_back):
     torch.manual_seed(0)
     surrogate = Surrogate(CharacterNetwork(LENGTH), METRIC, by_offset)
