@@ -22,16 +22,14 @@ from sqlalchemy.orm import Session
 
 from serving.errors import (
     CollectionExists,
-    CollectionMissing,
     DiskFull,
-    IdempotencyConflict,
-    ItemMissing,
     PictureExists,
     PictureMissing,
 )
 from serving.index.keeper import IndexKeeper
 from serving.store.database import Database
 from serving.store.pictures import PictureFolder
+from serving.store.questions import find_collection, find_item, repeated_item, unused_pictures
 from serving.store.tables import Change, Collection, IdempotencyKey, Item, now
 
 UNSET: Any = object()  # "leave as it is", where None means "none"
@@ -106,15 +104,15 @@ class Library:
     def get_collection_id(self, name: str) -> int:
         """A collection's number; raises CollectionMissing."""
         with self._database.reading() as session:
-            return _collection(session, name).id
+            return find_collection(session, name).id
 
     def delete_collection(self, name: str) -> None:
         """Delete a collection with its items and the pictures that no other collection holds."""
         with self._write() as session:
-            collection = _collection(session, name)
+            collection = find_collection(session, name)
             names = session.scalars(select(Item.sha256).where(Item.collection_id == collection.id)).all()
             session.execute(delete(Collection).where(Collection.id == collection.id))
-            unused = _unused(session, [name for name in names if name])
+            unused = unused_pictures(session, [name for name in names if name])
         self._indexes.forget(collection.id)
         for picture in unused:
             self.pictures.forget(picture)
@@ -133,11 +131,11 @@ class Library:
         sha256 = None if picture is None else self.pictures.name_of(picture.data)
         request = hashlib.sha256(orjson.dumps([sha256, label, details], option=orjson.OPT_SORT_KEYS)).hexdigest()
         with self._write() as session:
-            collection = _collection(session, collection_name)
+            collection = find_collection(session, collection_name)
             if idempotency_key is not None:
                 known = session.get(IdempotencyKey, (collection.id, idempotency_key))
                 if known is not None:
-                    return _repeated(session, known, request)
+                    return repeated_item(session, known, request)
             if sha256 is not None:
                 twin = session.scalar(select(Item.id).where(Item.collection_id == collection.id, Item.sha256 == sha256))
                 if twin is not None:
@@ -168,7 +166,7 @@ class Library:
     def add_vectors(self, collection_name: str, vectors: NDArray[np.float32], labels: Sequence[str | None]) -> None:
         """Add many items of which only the vectors are known, [N, dim], all of them or none."""
         with self._write() as session:
-            collection = _collection(session, collection_name)
+            collection = find_collection(session, collection_name)
             rows: list[dict[str, Any]] = [
                 {
                     "collection_id": collection.id,
@@ -187,12 +185,12 @@ class Library:
     def get_item(self, collection_name: str, item_id: int) -> Item:
         """One item."""
         with self._database.reading() as session:
-            return _item(session, collection_name, item_id)
+            return find_item(session, collection_name, item_id)
 
     def list_items(self, collection_name: str, *, label: str | None, after: int, limit: int) -> list[Item]:
         """Items with an id above `after`, in the order they came."""
         with self._database.reading() as session:
-            collection = _collection(session, collection_name)
+            collection = find_collection(session, collection_name)
             query = select(Item).where(Item.collection_id == collection.id, Item.id > after)
             if label is not None:
                 query = query.where(Item.label == label)
@@ -203,7 +201,7 @@ class Library:
     ) -> Item:
         """Change what is known of an item; what is not given stays."""
         with self._write() as session:
-            item = _item(session, collection_name, item_id)
+            item = find_item(session, collection_name, item_id)
             if label is not UNSET:
                 item.label = label
             if details is not UNSET:
@@ -213,14 +211,14 @@ class Library:
     def outdated_items(self, collection_name: str) -> list[int]:
         """Items whose vectors another model made: no search finds them until they are made anew."""
         with self._database.reading() as session:
-            collection = _collection(session, collection_name)
+            collection = find_collection(session, collection_name)
             query = select(Item.id).where(Item.collection_id == collection.id, Item.model != self._model)
             return list(session.scalars(query.order_by(Item.id)))
 
     def renew_vector(self, collection_name: str, item_id: int, vector: NDArray[np.float32]) -> None:
         """Replace an item's vector by one of the model in use."""
         with self._write() as session:
-            item = _item(session, collection_name, item_id)
+            item = find_item(session, collection_name, item_id)
             item.model, item.embedding = self._model, np.asarray(vector, dtype="<f4").tobytes()
             session.add(Change(collection_id=item.collection_id, item_id=item.id))
         self._indexes.follow(item.collection_id)
@@ -228,11 +226,11 @@ class Library:
     def delete_item(self, collection_name: str, item_id: int) -> None:
         """Delete an item, and its picture unless another item holds it."""
         with self._write() as session:
-            item = _item(session, collection_name, item_id)
+            item = find_item(session, collection_name, item_id)
             session.delete(item)
             session.add(Change(collection_id=item.collection_id, item_id=item.id))
             session.flush()
-            unused = _unused(session, [item.sha256] if item.sha256 else [])
+            unused = unused_pictures(session, [item.sha256] if item.sha256 else [])
         self._indexes.follow(item.collection_id)
         for picture in unused:
             self.pictures.forget(picture)
@@ -251,7 +249,7 @@ class Library:
     ) -> list[Neighbour]:
         """The nearest items, nearest first; `label` looks at items of that label only."""
         with self._database.reading() as session:
-            collection = _collection(session, collection_name)
+            collection = find_collection(session, collection_name)
             among = None
             if label is not None:
                 query = select(Item.id).where(Item.collection_id == collection.id, Item.label == label)
@@ -264,7 +262,7 @@ class Library:
         return [Neighbour(items[number], similarity) for number, similarity in found if number in items]
 
     def _summary(self, session: Session, name: str) -> CollectionSummary:
-        collection = _collection(session, name)
+        collection = find_collection(session, name)
         counts = session.execute(
             select(Item.label, func.count()).where(Item.collection_id == collection.id).group_by(Item.label)
         ).all()
@@ -292,39 +290,3 @@ class Library:
                 if error.errno in (errno.ENOSPC, errno.EDQUOT):
                     raise DiskFull("the disk is full; nothing was changed, make room and try again") from error
                 raise
-
-
-def _collection(session: Session, name: str) -> Collection:
-    collection = session.scalar(select(Collection).where(Collection.name == name))
-    if collection is None:
-        raise CollectionMissing(f"there is no collection named {name!r}; GET /v1/collections lists all")
-    return collection
-
-
-def _item(session: Session, collection_name: str, item_id: int) -> Item:
-    collection = _collection(session, collection_name)
-    item = session.get(Item, item_id)
-    if item is None or item.collection_id != collection.id:
-        raise ItemMissing(f"there is no item {item_id} in {collection_name!r}")
-    return item
-
-
-def _repeated(session: Session, known: IdempotencyKey, request: str) -> Item:
-    if known.request != request:
-        raise IdempotencyConflict(
-            f"the Idempotency-Key {known.key!r} was used for something else; take a new key for a new item"
-        )
-    item = session.get(Item, known.item_id)
-    if item is None:
-        raise ItemMissing(f"item {known.item_id}, which this Idempotency-Key made, was deleted since")
-    return item
-
-
-def _unused(session: Session, pictures: list[str]) -> list[str]:
-    """Of these pictures those that no item holds any more."""
-    unused = []
-    for start in range(0, len(pictures), 500):
-        part = pictures[start : start + 500]
-        held = set(session.scalars(select(Item.sha256).where(Item.sha256.in_(part))))
-        unused += [picture for picture in part if picture not in held]
-    return unused

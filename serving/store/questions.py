@@ -1,0 +1,46 @@
+"""Questions to the database that several writes and reads share."""
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from serving.errors import CollectionMissing, IdempotencyConflict, ItemMissing
+from serving.store.tables import Collection, IdempotencyKey, Item
+
+
+def find_collection(session: Session, name: str) -> Collection:
+    """A collection by its name; raises CollectionMissing."""
+    collection = session.scalar(select(Collection).where(Collection.name == name))
+    if collection is None:
+        raise CollectionMissing(f"there is no collection named {name!r}; GET /v1/collections lists all")
+    return collection
+
+
+def find_item(session: Session, collection_name: str, item_id: int) -> Item:
+    """An item of a collection; raises ItemMissing."""
+    collection = find_collection(session, collection_name)
+    item = session.get(Item, item_id)
+    if item is None or item.collection_id != collection.id:
+        raise ItemMissing(f"there is no item {item_id} in {collection_name!r}")
+    return item
+
+
+def repeated_item(session: Session, known: IdempotencyKey, request: str) -> Item:
+    """The item that a key made before; raises IdempotencyConflict if it came with something else."""
+    if known.request != request:
+        raise IdempotencyConflict(
+            f"the Idempotency-Key {known.key!r} was used for something else; take a new key for a new item"
+        )
+    item = session.get(Item, known.item_id)
+    if item is None:
+        raise ItemMissing(f"item {known.item_id}, which this Idempotency-Key made, was deleted since")
+    return item
+
+
+def unused_pictures(session: Session, pictures: list[str]) -> list[str]:
+    """Of these pictures those that no item holds any more."""
+    unused = []
+    for start in range(0, len(pictures), 500):
+        part = pictures[start : start + 500]
+        held = set(session.scalars(select(Item.sha256).where(Item.sha256.in_(part))))
+        unused += [picture for picture in part if picture not in held]
+    return unused
