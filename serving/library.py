@@ -72,7 +72,7 @@ class Library:
         self.pictures = PictureFolder(folder)
         self._indexes = IndexKeeper(database, folder / "index", model=model, dim=dim)
         self._model = model
-        self._writing = threading.Lock()
+        self._writing = threading.RLock()
 
     def close(self) -> None:
         """Save the indexes, so that the next start is quick."""
@@ -108,14 +108,15 @@ class Library:
 
     def delete_collection(self, name: str) -> None:
         """Delete a collection with its items and the pictures that no other collection holds."""
-        with self._write() as session:
-            collection = find_collection(session, name)
-            names = session.scalars(select(Item.sha256).where(Item.collection_id == collection.id)).all()
-            session.execute(delete(Collection).where(Collection.id == collection.id))
-            unused = unused_pictures(session, [name for name in names if name])
-        self._indexes.forget(collection.id)
-        for picture in unused:
-            self.pictures.forget(picture)
+        with self._writing:  # until the files are gone: a write in between could count on one of them
+            with self._write() as session:
+                collection = find_collection(session, name)
+                names = session.scalars(select(Item.sha256).where(Item.collection_id == collection.id)).all()
+                session.execute(delete(Collection).where(Collection.id == collection.id))
+                unused = unused_pictures(session, [name for name in names if name])
+            self._indexes.forget(collection.id)
+            for picture in unused:
+                self.pictures.forget(picture)
 
     def add_item(
         self,
@@ -225,15 +226,16 @@ class Library:
 
     def delete_item(self, collection_name: str, item_id: int) -> None:
         """Delete an item, and its picture unless another item holds it."""
-        with self._write() as session:
-            item = find_item(session, collection_name, item_id)
-            session.delete(item)
-            session.add(Change(collection_id=item.collection_id, item_id=item.id))
-            session.flush()
-            unused = unused_pictures(session, [item.sha256] if item.sha256 else [])
-        self._indexes.follow(item.collection_id)
-        for picture in unused:
-            self.pictures.forget(picture)
+        with self._writing:
+            with self._write() as session:
+                item = find_item(session, collection_name, item_id)
+                session.delete(item)
+                session.add(Change(collection_id=item.collection_id, item_id=item.id))
+                session.flush()
+                unused = unused_pictures(session, [item.sha256] if item.sha256 else [])
+            self._indexes.follow(item.collection_id)
+            for picture in unused:
+                self.pictures.forget(picture)
 
     def read_picture(self, item: Item) -> bytes:
         """The bytes of an item's picture."""

@@ -54,7 +54,9 @@ class IndexKeeper:
         self._clear(known)
 
     def __getitem__(self, collection: int) -> VectorIndex:
-        return self._kept[collection].vectors
+        # A collection that is just being made or deleted has no index: to a search it is empty.
+        kept = self._kept.get(collection)
+        return kept.vectors if kept else VectorIndex(self._dim)
 
     def follow(self, collection: int) -> None:
         """Bring an index up to date with what is committed."""

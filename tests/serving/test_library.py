@@ -1,6 +1,7 @@
 """The library against a plain model of it, through restarts; and what happens to snapshots that are not good."""
 
 import json
+import threading
 from contextlib import contextmanager
 
 import numpy as np
@@ -203,6 +204,31 @@ def test_a_collection_is_gone_with_its_snapshot_and_pictures(filled):
         assert library.search("c", vector_of(1), 5) == []
         with pytest.raises(ItemMissing):
             library.get_item("c", item.id)
+
+
+@pytest.mark.parametrize(
+    "deletes", [lambda library, item: library.delete_item("c", item), lambda library, _: library.delete_collection("c")]
+)
+def test_a_picture_added_elsewhere_while_it_is_deleted_here_is_kept(tmp_path, monkeypatch, deletes):
+    with opened(tmp_path) as library:
+        library.create_collection("c", "")
+        library.create_collection("other", "")
+        picture = NewPicture(b"bytes", "image/jpeg", 1, 1)
+        values = {"vector": vector_of(1), "label": None, "details": {}, "picture": picture}
+        item = library.add_item("c", **values)
+        elsewhere = threading.Thread(target=library.add_item, args=("other",), kwargs=values)
+        forget = library.pictures.forget
+
+        def slowly(name):
+            elsewhere.start()
+            elsewhere.join(timeout=0.3)  # time enough to come in between, if it could
+            forget(name)
+
+        monkeypatch.setattr(library.pictures, "forget", slowly)
+        deletes(library, item.id)
+        elsewhere.join()
+        assert library.get_collection("other").items == 1
+        assert library.pictures.read(item.sha256) == b"bytes"
 
 
 def test_many_vectors_at_once(tmp_path):
