@@ -121,9 +121,12 @@ class Client:
         """Delete an item."""
         self._send("DELETE", f"{_collection(collection)}/items/{item}")
 
-    def search(self, collection: str, image: Picture, k: int = 10, label: str | None = None) -> SearchResponse:
-        """What looks like a picture."""
-        form = {"k": str(k)} | ({} if label is None else {"label": label})
+    def search(
+        self, collection: str, image: Picture, k: int = 10, label: str | None = None, region: str | None = None
+    ) -> SearchResponse:
+        """What looks like a picture, or like its `region` (left,top,width,height in pixels)."""
+        wishes = {"label": label, "region": region}
+        form = {"k": str(k)} | {name: value for name, value in wishes.items() if value is not None}
         path = f"{_collection(collection)}/search"
         return self._call(SearchResponse, "POST", path, files=[_part("image", image)], data=form)
 

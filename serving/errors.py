@@ -26,6 +26,7 @@ ReadleafError
     ├── ImageTooLarge         413  bytes or pixels
     ├── ImageFormatUnknown    415  not one of the accepted formats
     ├── ImageBroken           422  the format is right, the content is damaged
+    ├── RegionOutside         422  a part that the picture does not have
     ├── ArchiveBroken         422  not a zip file, or one with too many files
     ├── CollectionExists      409
     ├── PictureExists         409  the collection holds this very file already
@@ -203,6 +204,12 @@ class ImageBroken(RequestError):
     """An image of an accepted format whose content is damaged."""
 
     status, kind, title = 422, "image-broken", "The image is damaged"
+
+
+class RegionOutside(RequestError):
+    """A part of a picture that lies outside of it."""
+
+    status, kind, title = 422, "region-outside", "The picture has no such part"
 
 
 class ArchiveBroken(RequestError):

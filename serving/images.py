@@ -6,13 +6,14 @@ out is always upright RGB, whatever went in: EXIF-turned, 16-bit, CMYK, palette,
 
 import io
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image
 
-from serving.errors import ImageBroken, ImageEmpty, ImageFormatUnknown, ImageTooLarge
+from serving.errors import ImageBroken, ImageEmpty, ImageFormatUnknown, ImageTooLarge, RegionOutside
 from serving.settings import Settings
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF")
@@ -43,6 +44,15 @@ class ImageLimits:
         return cls(settings.max_image_bytes, settings.max_image_pixels)
 
 
+class Region(NamedTuple):
+    """A part of an upright picture, in its pixels."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+
+
 def decode(data: bytes, limits: ImageLimits, *, name: str = "the image", min_side: int | None = None) -> Image.Image:
     """Decode `data` to an upright RGB picture.
 
@@ -70,6 +80,17 @@ def describe(data: bytes) -> tuple[str, int, int]:
         if _orientation(picture) >= 5:  # a quarter turn
             width, height = height, width
         return Image.MIME[picture.format or ""], width, height
+
+
+def cut(picture: Image.Image, region: Region, *, name: str = "the image") -> Image.Image:
+    """Only this part of a picture; raises RegionOutside if it has none there."""
+    right, bottom = region.left + region.width, region.top + region.height
+    if right > picture.width or bottom > picture.height:
+        raise RegionOutside(
+            f"the region ends at {right},{bottom}, but {name} is {picture.width}×{picture.height} pixels; "
+            "give left,top,width,height within the upright picture"
+        )
+    return picture.crop((region.left, region.top, right, bottom))
 
 
 def fit(picture: Image.Image, width: int, height: int) -> NDArray[np.uint8]:

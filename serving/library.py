@@ -7,7 +7,7 @@ Writes go one at a time; reads and searches do not wait for them.
 import errno
 import hashlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,34 +16,27 @@ from typing import Any
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
-from serving.errors import (
-    CollectionExists,
-    DiskFull,
-    PictureExists,
-    PictureMissing,
-)
+from serving.errors import CollectionExists, DiskFull, PictureExists, PictureMissing
 from serving.index.keeper import IndexKeeper
+from serving.starter import Starter
+from serving.store.bulk import insert_vectors
 from serving.store.database import Database
 from serving.store.pictures import PictureFolder
-from serving.store.questions import find_collection, find_item, repeated_item, unused_pictures
-from serving.store.tables import Change, Collection, IdempotencyKey, Item, now
+from serving.store.questions import (
+    CollectionSummary,
+    find_collection,
+    find_item,
+    repeated_item,
+    summarize,
+    unused_pictures,
+)
+from serving.store.tables import Change, Collection, IdempotencyKey, Item, Milestone
 
 UNSET: Any = object()  # "leave as it is", where None means "none"
-
-
-@dataclass(frozen=True)
-class CollectionSummary:
-    """A collection and what is in it."""
-
-    name: str
-    description: str
-    items: int
-    outdated: int  # items that no search finds, as another model made their vectors
-    labels: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -94,12 +87,12 @@ class Library:
         """All collections, by name."""
         with self._database.reading() as session:
             names = session.scalars(select(Collection.name).order_by(Collection.name)).all()
-            return [self._summary(session, name) for name in names]
+            return [summarize(session, name, self._model) for name in names]
 
     def get_collection(self, name: str) -> CollectionSummary:
         """One collection."""
         with self._database.reading() as session:
-            return self._summary(session, name)
+            return summarize(session, name, self._model)
 
     def get_collection_id(self, name: str) -> int:
         """A collection's number; raises CollectionMissing."""
@@ -168,20 +161,24 @@ class Library:
         """Add many items of which only the vectors are known, [N, dim], all of them or none."""
         with self._write() as session:
             collection = find_collection(session, collection_name)
-            rows: list[dict[str, Any]] = [
-                {
-                    "collection_id": collection.id,
-                    "label": label,
-                    "details": {},
-                    "model": self._model,
-                    "embedding": np.asarray(vector, dtype="<f4").tobytes(),
-                    "created": now(),
-                }
-                for vector, label in zip(vectors, labels, strict=True)
-            ]
-            made = session.scalars(insert(Item).returning(Item.id), rows).all()
-            session.execute(insert(Change), [{"collection_id": collection.id, "item_id": number} for number in made])
+            insert_vectors(session, collection, self._model, vectors, labels, [{}] * len(labels))
         self._indexes.follow(collection.id)
+
+    def add_starter(self, starter: Starter) -> bool:
+        """Make a collection of vectors, once in the life of the database: who deleted it does not get it again."""
+        with self._write() as session:
+            if session.get(Milestone, starter.name) is not None:
+                return False
+            session.add(Milestone(name=starter.name))
+            if session.scalar(select(Collection.id).where(Collection.name == starter.name)) is not None:
+                return False
+            collection = Collection(name=starter.name, description=starter.description)
+            session.add(collection)
+            session.flush()
+            details = [{"source": source, "starter": row} for row, source in enumerate(starter.sources)]
+            insert_vectors(session, collection, self._model, starter.vectors, starter.labels, details)
+        self._indexes.follow(collection.id)
+        return True
 
     def get_item(self, collection_name: str, item_id: int) -> Item:
         """One item."""
@@ -262,20 +259,6 @@ class Library:
             rows = session.scalars(select(Item).where(Item.id.in_([number for number, _ in found])))
             items = {item.id: item for item in rows}
         return [Neighbour(items[number], similarity) for number, similarity in found if number in items]
-
-    def _summary(self, session: Session, name: str) -> CollectionSummary:
-        collection = find_collection(session, name)
-        counts = session.execute(
-            select(Item.label, func.count()).where(Item.collection_id == collection.id).group_by(Item.label)
-        ).all()
-        labels = sorted(
-            ((label, count) for label, count in counts if label is not None), key=lambda row: (-row[1], row[0])
-        )
-        outdated = session.scalar(
-            select(func.count()).where(Item.collection_id == collection.id, Item.model != self._model)
-        )
-        total = sum(row[1] for row in counts)
-        return CollectionSummary(collection.name, collection.description, total, outdated or 0, dict(labels))
 
     @contextmanager
     def _write(self) -> Iterator[Session]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import cv2
+import structlog
 from fastapi import Depends, Request
 
 from serving.admission import Admission
@@ -22,8 +23,11 @@ from serving.repository import StoredModel, load_repository
 from serving.runtime import Runtime
 from serving.runtime.in_process import InProcessRuntime
 from serving.settings import Settings
+from serving.starter import read_starter
 from serving.store.database import open_database
 from serving.timing import Timings
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         open_database(settings.data_dir / "readleaf.db") as database,
         closing(Library(database, settings.data_dir, model=manifest.sha256, dim=manifest.dim)) as library,
     ):
+        if settings.starter:
+            _offer_starter(library, models["embedder"])
         embedder = Embedder(runtime, manifest, ImageLimits.of(settings), workers)
         jobs = Jobs(database, library, embedder.embed_one, settings.data_dir / "jobs", settings.max_image_bytes)
         with closing(jobs):
@@ -67,6 +73,20 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
                 library=library,
                 jobs=jobs,
             )
+
+
+def _offer_starter(library: Library, embedder: StoredModel) -> None:
+    """A new data folder gets the starter collection, where there is one; a service can do without."""
+    file = embedder.file.parents[1] / "starter.npz"
+    if not file.exists():
+        return
+    try:
+        starter = read_starter(file, embedder.manifest.sha256, embedder.manifest.dim)
+    except ValueError as error:
+        log.warning("no starter collection", reason=str(error))
+        return
+    if library.add_starter(starter):
+        log.info("starter collection made", collection=starter.name, items=len(starter.labels))
 
 
 def prepare_data_folder(folder: Path) -> None:

@@ -26,6 +26,9 @@ class Settings(BaseSettings):
         default=Path(__file__).parents[1] / "models",
         description="The model repository, in Triton's layout; by default the one beside the code.",
     )
+    starter: bool = Field(
+        default=True, description="Give a new data folder the collection of flowers and leaves to start with."
+    )
     ui: bool = Field(default=True, description="Serve the page at `/`; without it only the API answers.")
     runtime: Literal["onnx"] = Field(default="onnx", description="What runs the models: `onnx` is in process.")
     device: Literal["auto", "cpu", "cuda"] = Field(

@@ -47,7 +47,7 @@ class Service:
 def _run_service(data_dir: Path, **settings: object) -> Iterator[Service]:
     """Start the service on a free port, wait until it says that it is ready, stop it at the end."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("READLEAF_")}
-    given = {"port": 0, "ui": False, "data_dir": data_dir, "log_format": "json", **settings}
+    given = {"port": 0, "ui": False, "starter": False, "data_dir": data_dir, "log_format": "json", **settings}
     environment |= {f"READLEAF_{name.upper()}": str(value) for name, value in given.items()}
     process = subprocess.Popen(
         [sys.executable, "-m", "readleaf", "serve"], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True

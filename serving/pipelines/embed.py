@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from serving.images import ImageLimits, decode, fit
+from serving.images import ImageLimits, Region, cut, decode, fit
 from serving.manifest import Manifest
 from serving.runtime import Runtime
 from serving.timing import Timings
@@ -23,6 +23,7 @@ class Upload:
 
     name: str
     data: bytes
+    region: Region | None = None  # look at this part only
 
 
 class Embedder:
@@ -63,5 +64,8 @@ class Embedder:
 
     def _pixels(self, upload: Upload) -> NDArray[np.uint8]:
         width, height = self.manifest.preprocessing.width, self.manifest.preprocessing.height
-        picture = decode(upload.data, self._limits, name=upload.name, min_side=max(width, height))
+        if upload.region is None:
+            picture = decode(upload.data, self._limits, name=upload.name, min_side=max(width, height))
+        else:  # in full: a small part of a shrunken picture would have no detail left
+            picture = cut(decode(upload.data, self._limits, name=upload.name), upload.region, name=upload.name)
         return fit(picture, width, height)

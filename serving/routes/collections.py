@@ -6,10 +6,10 @@ from fastapi import APIRouter, Path
 from starlette.concurrency import run_in_threadpool
 
 from serving import errors
-from serving.library import CollectionSummary
 from serving.problems import describe
 from serving.schemas import CollectionInfo, CollectionList, CollectionName, LabelCount, NewCollection
 from serving.services import CurrentServices
+from serving.store.questions import CollectionSummary
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
 

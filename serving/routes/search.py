@@ -6,6 +6,7 @@ from fastapi import APIRouter, File, Form, UploadFile
 from starlette.concurrency import run_in_threadpool
 
 from serving import errors
+from serving.images import Region
 from serving.pipelines.embed import Upload
 from serving.pipelines.vote import reason_to_reject, score_of, vote
 from serving.problems import describe
@@ -16,8 +17,10 @@ from serving.services import CurrentServices, CurrentTimings
 
 router = APIRouter(prefix="/v1/collections/{collection}", tags=["search"])
 
+REGION = r"^\d{1,6},\d{1,6},[1-9]\d{0,5},[1-9]\d{0,5}$"  # left,top,width,height in pixels of the upright picture
 
-@router.post("/search", responses=describe(errors.CollectionMissing, *errors.BAD_PICTURE))
+
+@router.post("/search", responses=describe(errors.CollectionMissing, errors.RegionOutside, *errors.BAD_PICTURE))
 async def search(
     collection: NameInPath,
     image: Annotated[UploadFile, File(description="JPEG, PNG, WebP, BMP or TIFF")],
@@ -25,11 +28,16 @@ async def search(
     timings: CurrentTimings,
     k: Annotated[int, Form(ge=1, le=MAX_NEIGHBOURS, description="how many neighbours to show")] = 10,
     label: Annotated[Label | None, Form(description="look at items of this label only")] = None,
+    region: Annotated[
+        str | None,
+        Form(pattern=REGION, description="look at this part of the picture only", examples=["120,80,300,240"]),
+    ] = None,
 ) -> SearchResponse:
     """The nearest items, their vote on what the picture is, or why it is none of them."""
     await run_in_threadpool(services.library.get_collection_id, collection)  # before the work, not after it
     async with services.admission.enter():
-        (vector,) = await services.embedder([Upload("image", await image.read())], timings)
+        part = None if region is None else Region(*map(int, region.split(",")))
+        (vector,) = await services.embedder([Upload("image", await image.read(), part)], timings)
         with timings.measure("search"):
             found = await run_in_threadpool(services.library.search, collection, vector, k, label)
     manifest = services.embedder.manifest

@@ -1,10 +1,35 @@
 """Questions to the database that several writes and reads share."""
 
-from sqlalchemy import select
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from serving.errors import CollectionMissing, IdempotencyConflict, ItemMissing
 from serving.store.tables import Collection, IdempotencyKey, Item
+
+
+@dataclass(frozen=True)
+class CollectionSummary:
+    """A collection and what is in it."""
+
+    name: str
+    description: str
+    items: int
+    outdated: int  # items that no search finds, as another model made their vectors
+    labels: Mapping[str, int]
+
+
+def summarize(session: Session, name: str, model: str) -> CollectionSummary:
+    """What a collection holds; items of another model than `model` are outdated."""
+    collection = find_collection(session, name)
+    own = Item.collection_id == collection.id
+    counts = session.execute(select(Item.label, func.count()).where(own).group_by(Item.label)).all()
+    labels = sorted(((label, count) for label, count in counts if label is not None), key=lambda row: (-row[1], row[0]))
+    outdated = session.scalar(select(func.count()).where(own, Item.model != model))
+    total = sum(row[1] for row in counts)
+    return CollectionSummary(collection.name, collection.description, total, outdated or 0, dict(labels))
 
 
 def find_collection(session: Session, name: str) -> Collection:

@@ -105,6 +105,15 @@ class IdempotencyKey(Table):
     created: Mapped[datetime] = mapped_column(Moment, default=now)
 
 
+class Milestone(Table):
+    """Something that happens once in the life of a database."""
+
+    __tablename__ = "milestones"
+
+    name: Mapped[str] = mapped_column(String(50), primary_key=True)
+    reached: Mapped[datetime] = mapped_column(Moment, default=now)
+
+
 class Job(Table):
     """Work that goes on after its request was answered, and after a restart."""
 

@@ -4,6 +4,7 @@ import json
 from uuid import uuid4
 
 import pytest
+from PIL import Image
 
 PHOTOS = 6
 
@@ -234,3 +235,37 @@ def test_a_label_can_be_taken_away(http, collection, pictures):
     assert changed["label"] is None
     assert changed["metadata"] == {"keep": True}
     assert search(http, collection, pictures[0]).json()["labels"] == []
+
+
+def test_a_part_of_a_picture_is_searched(http, collection, photo, encoded):
+    """A turned photograph of two things side by side: each half finds its own thing."""
+    things = [photo(300, 300, seed=seed) for seed in (1, 2)]
+    items = [add(http, collection, encoded(thing, "PNG"), f"thing {n}").json()["id"] for n, thing in enumerate(things)]
+    both = Image.new("RGB", (600, 300))
+    both.paste(things[0], (0, 0))
+    both.paste(things[1], (300, 0))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # stored lying on its side; upright again when it is turned by a quarter
+    sideways = encoded(both.transpose(Image.Transpose.ROTATE_90), "JPEG", quality=95, exif=exif)
+    for item, region in zip(items, ("0,0,300,300", "300,0,300,300"), strict=True):
+        best = search(http, collection, sideways, region=region).json()["neighbours"][0]
+        assert best["item"] == item
+        assert best["score"] > 0.99
+    assert search(http, collection, sideways).json()["neighbours"][0]["score"] < 0.99
+
+
+@pytest.mark.parametrize("region", ["", "1,2,3", "0,0,0,5", "-1,0,5,5", "0,0,5,5,5", "a,b,c,d", "0,0,1e3,1"])
+def test_a_region_that_is_none(http, collection, pictures, region):
+    answer = search(http, collection, pictures[0], region=region)
+    if region == "":  # an empty field of a form counts as not given
+        assert answer.status_code == 200
+    else:
+        assert answer.status_code == 422
+        assert problem(answer) == "request-invalid"
+
+
+def test_a_region_outside_the_picture(http, collection, pictures):
+    answer = search(http, collection, pictures[0], region="250,0,100,100")
+    assert answer.status_code == 422
+    assert problem(answer) == "region-outside"
+    assert "ends at 350,100, but image is 300×220 pixels" in answer.json()["detail"]

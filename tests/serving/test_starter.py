@@ -1,0 +1,88 @@
+"""The collection a new data folder starts with."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from serving.library import Library
+from serving.repository import load_repository
+from serving.settings import Settings
+from serving.starter import Starter, read_starter
+from serving.store.database import open_database
+
+MODEL = "a" * 64
+SHIPPED = Settings.model_fields["models_dir"].default
+
+
+@pytest.fixture
+def starter():
+    vectors = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return Starter("leaves", "six of them", vectors, [f"kind {row % 3}" for row in range(6)], ["made"] * 6)
+
+
+def test_written_and_read(starter, tmp_path):
+    file = tmp_path / "starter.npz"
+    starter.write(file, MODEL)
+    again = read_starter(file, MODEL, 4)
+    np.testing.assert_allclose(again.vectors, starter.vectors, atol=1e-3)
+    np.testing.assert_allclose(np.linalg.norm(again.vectors, axis=1), 1, atol=1e-6)
+    assert (again.name, again.labels, again.sources) == (starter.name, starter.labels, starter.sources)
+
+
+@pytest.mark.parametrize(
+    ("model", "dim", "message"), [("b" * 64, 4, "another model"), (MODEL, 5, r"vectors \[6, 4\] for 6 labels")]
+)
+def test_not_for_this_model(starter, tmp_path, model, dim, message):
+    file = tmp_path / "starter.npz"
+    starter.write(file, MODEL)
+    with pytest.raises(ValueError, match=message):
+        read_starter(file, model, dim)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 nothing", b"\x93NUMPY"])
+def test_damaged(tmp_path, content):
+    file = tmp_path / "starter.npz"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_starter(file, MODEL, 4)
+
+
+def test_made_once(starter, tmp_path):
+    for opening in range(3):
+        with open_database(tmp_path / "readleaf.db") as database:
+            library = Library(database, tmp_path, model=MODEL, dim=4)
+            assert library.add_starter(starter) == (opening == 0)
+            if opening == 0:
+                [nearest, *_] = library.search("leaves", starter.vectors[2], 3)
+                assert nearest.item.label == "kind 2"
+                assert nearest.item.details == {"source": "made", "starter": 2}
+                library.delete_collection("leaves")
+            assert library.list_collections() == []
+
+
+def test_a_collection_of_that_name_stays_as_it_is(starter, tmp_path):
+    with open_database(tmp_path / "readleaf.db") as database:
+        library = Library(database, tmp_path, model=MODEL, dim=4)
+        library.create_collection("leaves", "my own")
+        assert not library.add_starter(starter)
+        assert library.get_collection("leaves").description == "my own"
+        assert library.get_collection("leaves").items == 0
+
+
+def test_a_service_starts_with_it(start_service):
+    [collection] = start_service(starter=True).client.collections().collections
+    shipped = load_repository(SHIPPED)["embedder"].manifest
+    known = read_starter(SHIPPED / "embedder/starter.npz", shipped.sha256, shipped.dim)
+    assert collection.name == known.name == "flowers and leaves"
+    assert collection.items == len(known.labels)
+    assert collection.outdated == 0
+
+
+def test_a_service_starts_without_it_when_it_is_damaged(start_service, tmp_path):
+    models = shutil.copytree(SHIPPED, tmp_path / "models")
+    (models / "embedder/starter.npz").write_bytes(b"nothing")
+    service = start_service(starter=True, models_dir=models)
+    assert service.client.collections().collections == []
+    assert any("no starter collection" in line for line in service.log)
