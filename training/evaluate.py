@@ -45,6 +45,11 @@ class EmbedderFigures:
             raise DataError(f"{file} holds no figures ({error}); `readleaf evaluate embedder` writes them") from error
 
 
+def metrics_file(weights: str) -> Path:
+    """Where the figures of a checkpoint (or of imagenet) are kept: beside it."""
+    return (Path("runs/imagenet") if weights == "imagenet" else Path(weights).parent) / "metrics.json"
+
+
 def evaluate_embedder(model: Embedder, size: int, folders: Sequence[Path]) -> EmbedderFigures:
     """Nearest neighbours by source, and what a similarity means.
 
@@ -52,39 +57,48 @@ def evaluate_embedder(model: Embedder, size: int, folders: Sequence[Path]) -> Em
     nearest `train` picture is of their class (1-nn), and the similarity below which a picture is called unknown.
     """
     files = [file for folder in folders for file in read_labels(folder)]
-    unseen = _unseen(files)
-    known, asked = ([file for file in files if file.set_name == name] for name in ("train", "val"))
-    strangers = {file.source for file in asked} - {file.source for file in known}
-    if strangers:
-        raise DataError(f"{min(strangers)} has pictures of the set val, but none of train to compare them with")
-    vectors = embed_files(model, size, unseen)
-    labels = _numbered(unseen)
+    unseen, known, asked = _sets(files)
     metrics: dict[str, float] = {}
-    for source in sorted({file.source for file in unseen}):
-        chosen = np.array([file.source == source for file in unseen])
-        for k, value in recall_at(vectors[chosen], labels[chosen]).items():
-            metrics[f"{source}/{UNSEEN}/r@{k}"] = round(value, 4)
-        metrics[f"{source}/{UNSEEN}/mAP@R"] = round(average_precision_at_r(vectors[chosen], labels[chosen]), 4)
     reject_below = None
+    if unseen:
+        strangers = embed_files(model, size, unseen)
+        metrics |= _unseen_figures(unseen, strangers, (1, 2, 4, 8))
     if asked:
         gallery, queries = embed_files(model, size, known), embed_files(model, size, asked)
         metrics |= _nearest_is_right(known, gallery, asked, queries)
-        reject_below, refused = _threshold(gallery, queries, vectors)
+    if asked and unseen:
+        reject_below, refused = _threshold(gallery, queries, strangers)
         metrics["unknown refused"] = round(refused, 4)
+    measured, vectors = (unseen, strangers) if unseen else (asked, queries)
+    labels = _numbered(measured)
     different, same = similarity_percentiles(vectors, labels)
-    sources = ", ".join(sorted({file.source for file in unseen}))
-    described = f"{len(unseen)} pictures of {len(set(labels))} classes never trained on ({sources})"
-    return EmbedderFigures(metrics, described, different, same, reject_below)
+    sources = ", ".join(sorted({file.source for file in measured}))
+    described = (
+        f"{len(measured)} pictures of {len(set(labels))} classes {'never trained on ' if unseen else ''}({sources})"
+    )
+    return EmbedderFigures(
+        {name: round(value, 4) for name, value in metrics.items()}, described, different, same, reject_below
+    )
 
 
-def unseen_recall(model: Embedder, size: int, files: Sequence[LabelledFile]) -> dict[str, float]:
-    """r@1 on classes never trained on, by source: quick enough to watch a training by."""
-    unseen = _unseen(files)
-    vectors, labels = embed_files(model, size, unseen, quiet=True), _numbered(unseen)
+def validate_embedder(model: Embedder, size: int, files: Sequence[LabelledFile]) -> dict[str, float]:
+    """Figures to watch a training by: r@1 and mAP@R on classes never trained on; without such, 1-nn on `val`."""
+    unseen, known, asked = _sets(files)
+    if unseen:
+        return _unseen_figures(unseen, embed_files(model, size, unseen, quiet=True), (1,))
+    gallery, queries = (embed_files(model, size, part, quiet=True) for part in (known, asked))
+    return _nearest_is_right(known, gallery, asked, queries)
+
+
+def _unseen_figures(unseen: Sequence[LabelledFile], vectors: np.ndarray, ks: Sequence[int]) -> dict[str, float]:
+    """r@k and mAP@R by source, leave one out."""
+    labels = _numbered(unseen)
     figures = {}
     for source in sorted({file.source for file in unseen}):
         chosen = np.array([file.source == source for file in unseen])
-        figures[f"{source}/{UNSEEN}/r@1"] = recall_at(vectors[chosen], labels[chosen], [1])[1]
+        for k, value in recall_at(vectors[chosen], labels[chosen], ks).items():
+            figures[f"{source}/{UNSEEN}/r@{k}"] = value
+        figures[f"{source}/{UNSEEN}/mAP@R"] = average_precision_at_r(vectors[chosen], labels[chosen])
     return figures
 
 
@@ -99,7 +113,7 @@ def _nearest_is_right(
         own = [index for index, file in enumerate(asked) if file.source == source]
         nearest = places[(queries[own] @ gallery[places].T).argmax(axis=1)]
         right = [known[there].class_name == asked[here].class_name for there, here in zip(nearest, own, strict=True)]
-        figures[f"{source}/val/1-nn"] = round(float(np.mean(right)), 4)
+        figures[f"{source}/val/1-nn"] = float(np.mean(right))
     return figures
 
 
@@ -123,16 +137,19 @@ def embed_files(model: Embedder, size: int, files: Sequence[LabelledFile], *, qu
     return np.concatenate(rows)
 
 
-def _unseen(files: Sequence[LabelledFile]) -> list[LabelledFile]:
-    """Pictures of unseen classes, enough of them to have neighbours."""
-    unseen = [file for file in files if file.set_name == UNSEEN]
-    if not unseen:
-        raise DataError(f"no picture of the set {UNSEEN} in the data")
+def _sets(files: Sequence[LabelledFile]) -> tuple[list[LabelledFile], ...]:
+    """Pictures of unseen classes, known ones, and those to ask about; says what keeps them from being compared."""
+    unseen, known, asked = ([file for file in files if file.set_name == name] for name in (UNSEEN, "train", "val"))
+    if not unseen and not asked:
+        raise DataError(f"no picture of the set {UNSEEN} or val in the data")
     counts = Counter(map(_class, unseen))
     for source in sorted({file.source for file in unseen}):
         if len(counts) < 2 or not any(count > 1 for (owner, _), count in counts.items() if owner == source):
             raise DataError(f"{source}: neighbours need two classes, and a class with two pictures")
-    return unseen
+    strangers = {file.source for file in asked} - {file.source for file in known}
+    if strangers:
+        raise DataError(f"{min(strangers)} has pictures of the set val, but none of train to compare them with")
+    return unseen, known, asked
 
 
 def _numbered(files: Sequence[LabelledFile]) -> np.ndarray:

@@ -4,6 +4,8 @@ config.json      what was asked for
 checkpoint.pt    everything needed to go on after a stop; replaced whole, never half written
 best.pt          the weights that did best on validation
 log.jsonl        one line a validation
+curves.png       the same, drawn
+metrics.json     the figures of best.pt, once `readleaf evaluate` was there
 tensorboard/     the same, and the loss, for TensorBoard
 """
 
@@ -16,6 +18,7 @@ from typing import Any
 import torch
 from torch.utils.tensorboard import SummaryWriter
 
+from training.curves import draw_curves
 from training.errors import DataError
 
 
@@ -60,8 +63,10 @@ class RunFolder:
         return state
 
     def log(self, step: int, figures: dict[str, float]) -> None:
-        """Add a line to the log, and to TensorBoard."""
-        with (self.folder / "log.jsonl").open("a", encoding="utf-8") as stream:
+        """Add a line to the log, to TensorBoard and to the curves."""
+        log = self.folder / "log.jsonl"
+        with log.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({"step": step, **figures}) + "\n")
         for name, value in figures.items():
             self.board.add_scalar(name, value, step)
+        draw_curves(log, self.folder / "curves.png")

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,17 @@ from training.data.augment import random_view
 from training.data.balanced import BalancedBatches
 from training.data.labelled import LabelledFile, read_labels
 from training.errors import DataError
-from training.evaluate import embed_files, unseen_recall
+from training.evaluate import embed_files, validate_embedder
 from training.large_batch import large_batch_step
 from training.losses import mixed_recall_at_k, positive_pairs, recall_at_k, smooth_ap, supcon, triplet
-from training.models.embedder import Embedder, EmbedderShape, imagenet_embedder, load_embedder, save_embedder
+from training.models.embedder import (
+    Embedder,
+    EmbedderShape,
+    Provenance,
+    imagenet_embedder,
+    load_embedder,
+    save_embedder,
+)
 from training.models.halves import split
 from training.models.whitening import whiten
 from training.run_folder import RunFolder
@@ -106,6 +113,10 @@ class _Training:
         self.batches = BalancedBatches(train, batch=config.batch, per_class=config.per_class)
         state = run.load()
         self.model = _start(config, train, fresh=state is None)
+        if state is None:
+            self.model.provenance = _continued(self.model.provenance, self.batches, config.loss)
+        else:
+            self.model.provenance = Provenance(**state["provenance"])
         self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.early, self.late = split(self.model.train(), config.frozen_stages)
         self.classes = _class_weights(self.model, config, self.batches, fresh=state is None)
@@ -116,6 +127,7 @@ class _Training:
         self.optimizer = torch.optim.AdamW(groups, lr=config.rate, weight_decay=config.weight_decay)
         self.steps = max(1, round(config.epochs * self.batches.pictures / config.batch))
         self.step, self.best = 0, -1.0
+        self.losses: list[float] = []  # since the last validation
         self.seconds = 0.0  # of all cores together: what else runs on the machine does not count
         if state is not None:
             self._restore(state)
@@ -140,6 +152,7 @@ class _Training:
                 loss = self._learn(images, labels)
                 self.step += 1
                 self.seconds += time.process_time() - started
+                self.losses.append(loss)
                 self.run.board.add_scalar("loss", loss, self.step)
                 progress.update(bar, completed=self.step, note=f"loss {loss:.4f}, best r@1 {max(self.best, 0):.4f}")
                 due = self.step % every == 0 or self.step == self.steps
@@ -189,12 +202,16 @@ class _Training:
         return total
 
     def _validate(self) -> None:
-        """r@1 on unseen classes; keep the weights if they are the best so far."""
+        """Nearest neighbours of unseen classes, or of val; keep the weights if they are the best so far."""
         self.model.eval()
-        figures = unseen_recall(self.model, self.config.test_size, self.files)
+        figures = validate_embedder(self.model, self.config.test_size, self.files)
         self.model.train()
-        score = sum(figures.values()) / len(figures)
-        self.run.log(self.step, {"core minutes": round(self.seconds / 60, 2), "r@1": score, **figures})
+        nearest = [value for name, value in figures.items() if name.endswith(("/r@1", "/1-nn"))]
+        score = sum(nearest) / len(nearest)
+        loss = sum(self.losses) / len(self.losses)
+        self.losses = []
+        minutes = round(self.seconds / 60, 2)
+        self.run.log(self.step, {"core minutes": minutes, "loss": loss, "r@1": score, **figures})
         if score > self.best:
             self.best = score
             save_embedder(self.model, self.run.best)
@@ -202,12 +219,14 @@ class _Training:
     def _state(self) -> dict[str, Any]:
         return {
             "model": self.model.state_dict(),
+            "provenance": asdict(self.model.provenance),
             "classes": None if self.classes is None else self.classes.detach(),
             "optimizer": self.optimizer.state_dict(),
             "torch": torch.get_rng_state(),
             "step": self.step,
             "best": self.best,
             "seconds": self.seconds,
+            "losses": self.losses,
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -217,6 +236,16 @@ class _Training:
         self.optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["torch"])
         self.step, self.best, self.seconds = state["step"], state["best"], state["seconds"]
+        self.losses = state["losses"]
+
+
+def _continued(before: Provenance, batches: BalancedBatches, loss: str) -> Provenance:
+    """What the weights were learned from, with this training added."""
+    data = [
+        f"{source}: {sum(len(batches.classes[name]) for name in names)} pictures of {len(names)} classes"
+        for source, names in sorted(batches.sources.items())
+    ]
+    return Provenance((*before.data, *(entry for entry in data if entry not in before.data)), (*before.losses, loss))
 
 
 def _normalised(pixels: Tensor) -> Tensor:

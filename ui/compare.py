@@ -1,6 +1,6 @@
 """Compare: two pictures, and how alike they are."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import gradio as gr
@@ -8,14 +8,13 @@ import gradio as gr
 from serving.client import ApiError, Client, ServiceUnreachable
 from serving.schemas import SimilarityScale
 from ui.picture import picture_field
-from ui.samples import draw_samples
 from ui.sentences import sentence
 
 HINT = "Choose two pictures. They are compared by what they show, not by their pixels."
 WAITING = f'<div class="rl-result"><p class="rl-hint">{HINT}</p></div>'
 
 
-def build_tab(client: Client, samples_dir: Path) -> None:
+def build_tab(client: Client, samples: Mapping[str, Path]) -> None:
     """Add the tab to the page that is being built."""
 
     def show(first: str | None, second: str | None) -> str:
@@ -28,7 +27,6 @@ def build_tab(client: Client, samples_dir: Path) -> None:
                 picture_field("Second picture", "second-picture"),
             ]
         result = gr.HTML(WAITING, elem_id="compare-result", padding=False)
-        samples = draw_samples(samples_dir)
         gr.Examples(
             [
                 [str(samples["oak-1"]), str(samples["oak-2"])],

@@ -8,6 +8,8 @@ from fastapi import FastAPI
 
 from serving.client import Client
 from ui import compare, similar
+from ui.gallery import FOLDER as GALLERY
+from ui.samples import draw_samples
 from ui.theme import HEAD, THEME
 
 HERE = Path(__file__).parent
@@ -23,31 +25,32 @@ HEADER = """
 """
 
 
-def build_page(client: Client, samples_dir: Path) -> gr.Blocks:
-    """All tabs, each built by its own module."""
+def build_page(client: Client, folder: Path) -> gr.Blocks:
+    """All tabs, each built by its own module; what visitors upload and what is drawn for them is kept in `folder`."""
+    samples = draw_samples(folder / "samples")
     # Uploads are looked at hourly and kept for a day at most.
     page: gr.Blocks
     with gr.Blocks(title="Readleaf", analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         gr.HTML(HEADER, padding=False)
         with gr.Tabs():
-            similar.build_tab(page, client)
-            compare.build_tab(client, samples_dir)
+            similar.build_tab(page, client, folder / "uploads", samples["sunflower"])
+            compare.build_tab(client, samples)
     return page
 
 
 def mount_page(app: FastAPI, api_url: str, *, data_dir: Path, max_file_size: int) -> None:
     """Mount the page at `/` of the API's own app; what visitors upload is kept below `data_dir`."""
-    uploads = data_dir / "page" / "uploads"
-    os.environ["GRADIO_TEMP_DIR"] = str(uploads)
+    folder = data_dir / "page"
+    os.environ["GRADIO_TEMP_DIR"] = str(folder / "uploads")
     gr.mount_gradio_app(
         app,
-        build_page(Client(api_url), data_dir / "page" / "samples"),
+        build_page(Client(api_url), folder),
         path="/",
         theme=THEME,
         css_paths=HERE / "style.css",
         head=HEAD,
         max_file_size=max_file_size,
-        allowed_paths=[str(data_dir / "page" / "samples")],
+        allowed_paths=[str(folder / "samples"), str(GALLERY)],
         favicon_path=str(HERE / "favicon.svg"),
         footer_links=[],
         ssr_mode=False,

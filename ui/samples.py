@@ -1,6 +1,6 @@
 """Pictures to try the page with, drawn by the code so that none has to be shipped.
 
-Each is a pressed leaf on paper: an outline along a midrib, veins, a little noise.
+Pressed leaves on paper (an outline along a midrib, veins, a little noise), and a sunflower.
 """
 
 from collections.abc import Callable
@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
+
+from ui.sunflower import draw_sunflower
 
 SIZE = 480
 SCALE = 2  # drawn larger, then shrunk: smooth edges
@@ -26,7 +28,7 @@ def willow(along: NDArray[np.float64]) -> NDArray[np.float64]:
     return 0.10 * np.sin(np.pi * along**0.9) * (1 + 0.04 * np.cos(60 * np.pi * along))
 
 
-SAMPLES: dict[str, tuple[Outline, tuple[int, int, int], float, int]] = {
+LEAVES: dict[str, tuple[Outline, tuple[int, int, int], float, int]] = {
     # name: outline, colour, turn in degrees, seed
     "oak-1": (oak, (92, 128, 58), -14, 1),
     "oak-2": (oak, (118, 124, 52), 22, 2),
@@ -37,9 +39,11 @@ SAMPLES: dict[str, tuple[Outline, tuple[int, int, int], float, int]] = {
 def draw_samples(folder: Path) -> dict[str, Path]:
     """Draw every sample into `folder`; returns the files by name."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {name: folder / f"{name}.jpg" for name in SAMPLES}
+    files = {name: folder / f"{name}.jpg" for name in LEAVES}
     for name, file in files.items():
-        draw_leaf(*SAMPLES[name]).save(file, quality=90)
+        draw_leaf(*LEAVES[name]).save(file, quality=90)
+    files["sunflower"] = folder / "sunflower.jpg"
+    draw_sunflower().save(files["sunflower"], quality=90)
     return files
 
 

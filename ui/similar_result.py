@@ -2,19 +2,41 @@
 
 import html
 
-from serving.schemas import LabelVote, NeighbourInfo, SearchResponse
+from serving.schemas import CollectionInfo, LabelVote, NeighbourInfo, SearchResponse
 from ui.sentences import sentence
 
 SURE = 0.6  # share of the vote from which a label is named without a doubt
 BARS = 5
+# A click on a card's button says which item it is; the card stays marked.
+CHOOSE = """
+element.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-item]");
+  if (!button) return;
+  for (const card of element.querySelectorAll(".rl-card")) card.classList.toggle("rl-marked", card.contains(button));
+  const { item, number, label } = button.dataset;
+  trigger("select", { item: Number(item), number: Number(number), label });
+});
+"""
 
 
 def _message(text: str, kind: str = "rl-hint") -> str:
     return f'<div class="rl-result"><p class="{kind}">{text}</p></div>'
 
 
-HINT = _message("Drop a picture, paste one, or take one with the camera. What looks like it appears here.")
 NO_COLLECTION = _message("There is no collection yet. Make one under Collections below, and add pictures to it.")
+
+
+def invite(collection: CollectionInfo) -> str:
+    """What to do, and what there is to be found."""
+    name, described = html.escape(collection.name), html.escape(collection.description)
+    if not collection.items:
+        return _message(f"{name} is empty. Add pictures to it under Collections below.")
+    kinds = f" of {len(collection.labels):,} kinds" if collection.labels else ""
+    outdated = ""
+    if collection.outdated:
+        outdated = f" {collection.outdated:,} of them were added with another model and wait for a rebuild."
+    there = f"It is compared with {collection.items:,} pictures{kinds} in {name}. {described}{outdated}"
+    return _message(f"Drop a picture, paste one, or take one with the camera. {there}")
 
 
 def refusal(reason: str) -> str:
@@ -51,11 +73,15 @@ def _bar(vote: LabelVote) -> str:
 
 
 def _card(number: int, neighbour: NeighbourInfo) -> str:
-    name = html.escape(neighbour.label or "no label")
+    name, label = html.escape(neighbour.label or "no label"), html.escape(neighbour.label or "")
+    picture, kind = "", "rl-card rl-bare"
     if neighbour.thumbnail_url and neighbour.image_url:
         # Addresses of the API, relative to the page, so that both may stand behind a prefix.
         image, thumbnail = (html.escape(url.lstrip("/")) for url in (neighbour.image_url, neighbour.thumbnail_url))
         picture = f'<a href="{image}" target="_blank"><img src="{thumbnail}" alt="{name}" loading="lazy"></a>'
-    else:
-        picture = f'<div class="rl-nopicture">{name}</div>'
-    return f'<li class="rl-card">{picture}<span>{number}. {name}</span><small>{neighbour.score:.2f}</small></li>'
+        kind = "rl-card"
+    return (
+        f'<li class="{kind}">{picture}<span>{number}. {name}</span>'
+        f'<button type="button" data-item="{neighbour.item}" data-number="{number}" data-label="{label}">'
+        f"Wrong label?</button><small>{neighbour.score:.2f}</small></li>"
+    )

@@ -1,8 +1,10 @@
 """Find similar in a real browser: a collection is made, filled, searched, mended."""
 
+import shutil
 import zipfile
 
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 KINDS = ("oak", "willow", "maple")
@@ -35,21 +37,28 @@ def choose(page, place, text):
     page.get_by_role("option", name=text).first.click()
 
 
-def test_make_fill_search_mend_delete(page, pictures):
+def text_field(page, place):
+    return page.locator(f"{place} input, {place} textarea")
+
+
+def test_make_fill_search_mend_delete(page, pictures, tmp_path):
     expect(result(page)).to_contain_text("no collection yet")
     page.get_by_role("button", name="Collections").click()
-    page.locator("#new-name input, #new-name textarea").fill("my leaves")
+    text_field(page, "#new-name").fill("my leaves")
     page.locator("#create").click()
     expect(note(page)).to_contain_text("My leaves is ready")
     expect(page.locator("#collection input")).to_have_value("my leaves")
+    expect(result(page)).to_contain_text("my leaves is empty")
 
+    folder = tmp_path / "herbarium"
     for kind in KINDS:
-        page.locator("#many-files input[type=file]").set_input_files([pictures[kind, shade] for shade in (0, 1)])
-        page.locator("#many-label input, #many-label textarea").fill(kind)
-        page.locator("#fill").click()
-        expect(note(page)).to_contain_text("2 of 2 pictures were added to my leaves")
-        expect(page.locator("#many-files")).to_contain_text("Drop File Here")
-        page.locator("#new-name").click()
+        (folder / kind).mkdir(parents=True)
+        for shade in (0, 1):
+            shutil.copy(pictures[kind, shade], folder / kind)
+    (folder / "notes.txt").write_text("not a picture")
+    page.locator("#folder input[type=file]").set_input_files(folder)
+    expect(note(page)).to_contain_text("6 of 6 pictures were added to my leaves")
+    expect(result(page)).to_contain_text("6 pictures of 3 kinds in my leaves")
 
     page.locator("#query-picture input[type=file]").set_input_files(pictures["willow", 2])
     cards = page.locator(".rl-card")
@@ -60,24 +69,73 @@ def test_make_fill_search_mend_delete(page, pictures):
     assert cards.nth(0).locator("img").evaluate("image => image.naturalWidth") > 0
     expect(result(page).locator("h2")).to_contain_text("willow")
 
-    choose(page, "#chosen", "1. willow")
-    page.locator("#better-label input, #better-label textarea").fill("white willow")
+    cards.nth(0).get_by_role("button", name="Wrong label?").click()
+    expect(text_field(page, "#better-label")).to_have_value("willow")
+    text_field(page, "#better-label").fill("white willow")
     page.locator("#relabel").click()
     expect(note(page)).to_contain_text("is now white willow")
     expect(cards.nth(0)).to_contain_text("white willow")
 
-    choose(page, "#chosen", "1. white willow")
+    choose(page, "#only", "oak")
+    expect(cards).to_have_count(2)
+    expect(cards.nth(0)).to_contain_text("oak")
+    choose(page, "#only", "anything")
+    expect(cards).to_have_count(6)
+
+    cards.nth(0).get_by_role("button", name="Wrong label?").click()
     page.locator("#remove").click()
     expect(note(page)).to_contain_text("is deleted")
     expect(cards).to_have_count(5)
     expect(result(page)).not_to_contain_text("white willow")
 
-    page.locator("#new-label input, #new-label textarea").fill("grey willow")
+    text_field(page, "#new-label").fill("grey willow")
     page.locator("#add").click()
     expect(note(page)).to_contain_text("Added to my leaves as grey willow")
     expect(cards.nth(0)).to_contain_text("grey willow")
     page.locator("#add").click()
     expect(note(page)).to_contain_text("This picture is item")
+
+    answers = [False, True]
+    page.on("dialog", lambda dialog: dialog.accept() if answers.pop() else dialog.dismiss())
+    answers.reverse()
+    page.locator("#drop").click()
+    expect(cards).to_have_count(6)
+    page.locator("#drop").click()
+    expect(note(page)).to_contain_text("My leaves is deleted")
+    expect(result(page)).to_contain_text("no collection yet")
+    assert answers == []
+    assert page.complaints == []
+
+
+def test_a_part_of_the_picture(page, page_service, pictures, tmp_path):
+    """Two things side by side: a frame around one finds that one, and all of it is looked at again afterwards."""
+    page_service.client.create_collection("parts")
+    for kind in ("oak", "willow"):
+        page_service.client.add_item("parts", pictures[kind, 0], kind)
+    both = Image.new("RGB", (600, 220))
+    for place, kind in enumerate(("oak", "willow")):
+        both.paste(Image.open(pictures[kind, 0]), (300 * place, 0))
+    both.save(tmp_path / "both.png")
+    page.reload()
+    choose(page, "#collection", "parts")
+    page.locator("#query-picture input[type=file]").set_input_files(tmp_path / "both.png")
+    first = page.locator(".rl-card").first
+    expect(first).to_be_visible()
+    for kind, left in (("willow", 0.52), ("oak", 0.02)):
+        page.get_by_role("button", name="Look at a part of it").click()
+        pane = page.locator(".rl-pane").bounding_box()
+        assert pane["width"] / pane["height"] == pytest.approx(600 / 220, rel=0.02)
+        page.mouse.move(pane["x"] + left * pane["width"], pane["y"] + 0.02 * pane["height"])
+        page.mouse.down()
+        page.mouse.move(pane["x"] + (left + 0.2) * pane["width"], pane["y"] + 0.5 * pane["height"])
+        page.mouse.move(pane["x"] + (left + 0.46) * pane["width"], pane["y"] + 0.98 * pane["height"])
+        page.mouse.up()
+        expect(first).to_contain_text(kind)
+        expect(page.locator("#region")).to_contain_text("the part in the frame")
+        assert float(first.locator("small").inner_text()) > 0.9
+        page.get_by_role("button", name="Look at all of it").click()
+        expect(page.locator(".rl-pane")).to_have_count(0)
+    page_service.client.delete_collection("parts")
     assert page.complaints == []
 
 
@@ -108,7 +166,7 @@ def test_what_cannot_be_done_is_said(page, page_service, tmp_path):
     page.locator("#query-picture input[type=file]").set_input_files(letter)
     expect(result(page)).to_contain_text("is not an image that can be read")
     page.get_by_role("button", name="Collections").click()
-    page.locator("#new-name input, #new-name textarea").fill("another place")
+    text_field(page, "#new-name").fill("another place")
     page.locator("#create").click()
     expect(note(page)).to_contain_text("There is a collection named")
     page.locator("#many-files input[type=file]").set_input_files(letter)

@@ -1,15 +1,23 @@
-import numpy as np
+from PIL import Image
 
-from ui.samples import SAMPLES, SIZE, draw_leaf
-
-
-def test_the_same_leaf_every_time():
-    for outline, colour, turn, seed in SAMPLES.values():
-        first = draw_leaf(outline, colour, turn, seed)
-        assert first.size == (SIZE, SIZE)
-        assert np.array_equal(first, draw_leaf(outline, colour, turn, seed))
+from ui.gallery import PHOTOGRAPHS, credits_line
+from ui.samples import LEAVES, draw_samples
 
 
-def test_no_two_samples_are_the_same():
-    drawn = [np.asarray(draw_leaf(*sample)).tobytes() for sample in SAMPLES.values()]
-    assert len(set(drawn)) == len(SAMPLES)
+def test_the_same_pictures_every_time(tmp_path):
+    first, second = draw_samples(tmp_path / "a"), draw_samples(tmp_path / "b")
+    assert set(first) == {*LEAVES, "sunflower"}
+    for name, file in first.items():
+        assert file.read_bytes() == second[name].read_bytes()
+        with Image.open(file) as picture:
+            assert picture.size == (480, 480)
+
+
+def test_every_photograph_is_there_and_credited():
+    line = credits_line()
+    for photograph in PHOTOGRAPHS:
+        with Image.open(photograph.file) as picture:
+            assert max(picture.size) <= 480
+        assert photograph.author in line
+        assert photograph.licence in line
+    assert {each.file for each in PHOTOGRAPHS} == set(PHOTOGRAPHS[0].file.parent.glob("*.jpg"))

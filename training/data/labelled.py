@@ -1,6 +1,7 @@
-"""A folder with `labels.tsv` (file, class_name, source, set), the form of all our labelled pictures."""
+"""Labelled pictures: a folder with `labels.tsv` (file, class_name, source, set), or with a folder for each class."""
 
 import csv
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from PIL import Image, ImageOps
 from training.errors import DataError
 
 COLUMNS = {"file", "class_name", "source", "set"}
+SETS = {"train", "val", "val_unseen_class", "test"}
+SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"}
+FIFTH = 5  # every fifth picture of a class is kept for validation where nobody said which
 
 
 @dataclass(frozen=True)
@@ -25,16 +29,45 @@ class LabelledFile:
 
 
 def read_labels(folder: Path) -> list[LabelledFile]:
-    """Read `folder/labels.tsv`; names what is missing."""
+    """All pictures of a data folder; says what is missing.
+
+    Without `labels.tsv`, `folder/rose/1.jpg` is a rose. The folders may stand below `train/` and `val/`; else every
+    fifth picture of a class is for validation, always the same ones.
+    """
+    if not folder.is_dir():
+        raise DataError(f"there is no data folder at {folder}")
     table = folder / "labels.tsv"
-    if not table.is_file():
-        raise DataError(f"{table} does not exist; a data folder holds labels.tsv and its images")
+    if table.is_file():
+        return _read_table(folder, table)
+    sets = [child for child in sorted(folder.iterdir()) if child.is_dir() and child.name in SETS]
+    if "train" in {child.name for child in sets}:
+        return [file for child in sets for file in _read_classes(child, folder.resolve().name, child.name)]
+    return _read_classes(folder, folder.resolve().name, None)
+
+
+def _read_table(folder: Path, table: Path) -> list[LabelledFile]:
     with table.open(encoding="utf-8", newline="") as stream:
         reader = csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
         missing = COLUMNS - set(reader.fieldnames or ())
         if missing:
             raise DataError(f"{table} lacks the columns {', '.join(sorted(missing))}")
         return [LabelledFile(folder / row["file"], row["class_name"], row["source"], row["set"]) for row in reader]
+
+
+def _read_classes(folder: Path, source: str, set_name: str | None) -> list[LabelledFile]:
+    classes = [child for child in sorted(folder.iterdir()) if child.is_dir() and not child.name.startswith(".")]
+    if not classes:
+        raise DataError(f"{folder} holds neither labels.tsv nor a folder for each class")
+    found = []
+    for place in classes:
+        pictures = [file for file in place.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file()]
+        if not pictures:
+            raise DataError(f"the class {place.name} has no picture in {place}; add some, or delete the folder")
+        pictures.sort(key=lambda file: zlib.crc32(str(file.relative_to(place)).encode()))  # mixed, the same every time
+        for number, file in enumerate(pictures, start=1):
+            own = set_name or ("val" if number % FIFTH == 0 else "train")
+            found.append(LabelledFile(file, place.name, source, own))
+    return found
 
 
 def load_pixels(path: Path, width: int, height: int) -> NDArray[np.uint8]:

@@ -45,6 +45,14 @@ class EmbedderShape:
             raise DataError(f"pooling {self.pooling!r} does not fit the backbone {self.backbone}: cls is for ViT alone")
 
 
+@dataclass(frozen=True)
+class Provenance:
+    """What the weights of an embedder were learned from, first things first."""
+
+    data: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
+
+
 class Embedder(nn.Module):
     """backbone → pooling → LayerNorm → linear → L2: [N, 3, H, W] in −1…1 to [N, dim] of length 1.
 
@@ -57,6 +65,7 @@ class Embedder(nn.Module):
     def __init__(self, shape: EmbedderShape) -> None:
         super().__init__()
         self.shape = shape
+        self.provenance = Provenance()
         self.backbone = timm.create_model(BACKBONES[shape.backbone][0], pretrained=False)
         features: int = self.backbone.num_features
         self.backbone.reset_classifier(0, global_pool="")
@@ -106,6 +115,7 @@ def load_embedder(weights: str) -> Embedder:
         stored = torch.load(weights, map_location="cpu", weights_only=True)
         model = Embedder(EmbedderShape(**stored["shape"]))
         model.load_state_dict({name: value.float() for name, value in stored["weights"].items()})
+        model.provenance = Provenance(**{key: tuple(value) for key, value in stored["provenance"].items()})
     except Exception as error:  # torch.load raises whatever a foreign file provokes
         raise DataError(f"{weights} is not a checkpoint of the embedder: {str(error).partition(chr(10))[0]}") from error
     return model.eval()
@@ -114,13 +124,17 @@ def load_embedder(weights: str) -> Embedder:
 def save_embedder(model: Embedder, file: Path) -> None:
     """Write a checkpoint; `load_embedder` reads it."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    torch.save({"shape": asdict(model.shape), "weights": model.state_dict()}, file)
+    described = {"shape": asdict(model.shape), "provenance": asdict(model.provenance)}
+    torch.save({**described, "weights": model.state_dict()}, file)
 
 
 def imagenet_embedder(shape: EmbedderShape) -> Embedder:
     """An embedder whose backbone has ImageNet weights, from a package, or else from timm's hub."""
     model = Embedder(shape)
     name, package = BACKBONES[shape.backbone]
+    model.provenance = Provenance(
+        (f"ImageNet-1k: the start, {package.__module__ if package else 'timm'}",), ("cross_entropy",)
+    )
     if package is None:
         try:
             pretrained = timm.create_model(name, pretrained=True, num_classes=0)
