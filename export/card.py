@@ -62,8 +62,8 @@ pictures is part of the model or of this repository.
 - Kinds that differ in small parts: birds and diseases of leaves do worse than flowers in the table above.
 - Text, diagrams and drawings: it was trained on photographs.
 - A small subject in a wide scene: the whole middle of the picture counts. Look at a part of it instead.
-- Telling a kind it has never seen from those it knows, where the two are as close as two roses: see the share of
-  unknown pictures that are refused.
+- Telling a kind that is not in the collection from those that are, where the two are as close as two sparrows: see
+  `strangers refused`.
 """
 
 
@@ -75,10 +75,10 @@ def _rejection(manifest: Manifest) -> str:
     assert manifest.similarity is not None
     if manifest.similarity.reject_below is None:
         return ""
-    return f"""A picture whose nearest neighbour is less alike than {manifest.similarity.reject_below:.2f} is called none of the
-known:
-19 of 20 validation pictures of known classes are nearer than that, and {manifest.metrics["unknown refused"]:.0%} of the
-pictures of unseen classes are not.
+    threshold = f"{manifest.similarity.reject_below:.2f}"
+    return f"""A picture whose nearest neighbour is less alike than {threshold} is called none of the known. 19 of 20
+pictures of unseen classes are named when their class is in the collection (`named`, by source); the share that is
+rightly refused when it is not is `strangers refused`.
 """
 
 

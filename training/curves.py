@@ -12,7 +12,7 @@ def draw_curves(log: Path, out: Path) -> None:
     steps = [line["step"] for line in lines]
     figure = Figure(figsize=(9, 3.5), layout="constrained")
     left, right = figure.subplots(1, 2)
-    left.plot(steps, [line["loss"] for line in lines], marker="o", color="#24572f")
+    left.plot(steps, [line["mean loss"] for line in lines], marker="o", color="#24572f")
     left.set(title="loss", xlabel="step")
     for name in sorted(name for name in lines[0] if "/" in name):
         right.plot(steps, [line[name] for line in lines], marker="o", label=name)

@@ -13,12 +13,12 @@ from rich.progress import track
 
 from training.data.labelled import LabelledFile, load_pixels, read_labels
 from training.errors import DataError
+from training.metrics.rejection import calibrate_rejection
 from training.metrics.retrieval import average_precision_at_r, recall_at, similarity_percentiles
 from training.models.embedder import Embedder
 
 UNSEEN = "val_unseen_class"
 BATCH = 32
-KNOWN_KEPT = 0.95  # of pictures of known kinds are not to be refused
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ def evaluate_embedder(model: Embedder, size: int, folders: Sequence[Path]) -> Em
     """Nearest neighbours by source, and what a similarity means.
 
     Of classes never trained on: r@k and mAP@R, leave one out. Of known classes: the share of `val` pictures whose
-    nearest `train` picture is of their class (1-nn), and the similarity below which a picture is called unknown.
+    nearest `train` picture is of their class (1-nn). The similarity below which a picture is called none of the known
+    is taken from the classes never trained on: a visitor's kinds are such, too.
     """
     files = [file for folder in folders for file in read_labels(folder)]
     unseen, known, asked = _sets(files)
@@ -63,13 +64,15 @@ def evaluate_embedder(model: Embedder, size: int, folders: Sequence[Path]) -> Em
     if unseen:
         strangers = embed_files(model, size, unseen)
         metrics |= _unseen_figures(unseen, strangers, (1, 2, 4, 8))
+        rejection = calibrate_rejection(_by_source(unseen, strangers))
+        reject_below = round(rejection.threshold, 4)
+        for source, share in rejection.refused.items():
+            metrics[f"{source}/{UNSEEN}/named"] = rejection.kept[source]
+            metrics[f"{source}/{UNSEEN}/strangers refused"] = share
     if asked:
         gallery, queries = embed_files(model, size, known), embed_files(model, size, asked)
         metrics |= _nearest_is_right(known, gallery, asked, queries)
-    if asked and unseen:
-        reject_below, refused = _threshold(gallery, queries, strangers)
-        metrics["unknown refused"] = round(refused, 4)
-    measured, vectors = (unseen, strangers) if unseen else (asked, queries)
+    measured, vectors = (unseen, strangers) if unseen else (known + asked, np.concatenate([gallery, queries]))
     labels = _numbered(measured)
     different, same = similarity_percentiles(vectors, labels)
     sources = ", ".join(sorted({file.source for file in measured}))
@@ -92,14 +95,19 @@ def validate_embedder(model: Embedder, size: int, files: Sequence[LabelledFile])
 
 def _unseen_figures(unseen: Sequence[LabelledFile], vectors: np.ndarray, ks: Sequence[int]) -> dict[str, float]:
     """r@k and mAP@R by source, leave one out."""
-    labels = _numbered(unseen)
     figures = {}
-    for source in sorted({file.source for file in unseen}):
-        chosen = np.array([file.source == source for file in unseen])
-        for k, value in recall_at(vectors[chosen], labels[chosen], ks).items():
+    for source, (own, labels) in _by_source(unseen, vectors).items():
+        for k, value in recall_at(own, labels, ks).items():
             figures[f"{source}/{UNSEEN}/r@{k}"] = value
-        figures[f"{source}/{UNSEEN}/mAP@R"] = average_precision_at_r(vectors[chosen], labels[chosen])
+        figures[f"{source}/{UNSEEN}/mAP@R"] = average_precision_at_r(own, labels)
     return figures
+
+
+def _by_source(files: Sequence[LabelledFile], vectors: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Vectors and class numbers of each source."""
+    labels = _numbered(files)
+    sources = np.array([file.source for file in files])
+    return {str(source): (vectors[sources == source], labels[sources == source]) for source in np.unique(sources)}
 
 
 def _nearest_is_right(
@@ -115,13 +123,6 @@ def _nearest_is_right(
         right = [known[there].class_name == asked[here].class_name for there, here in zip(nearest, own, strict=True)]
         figures[f"{source}/val/1-nn"] = float(np.mean(right))
     return figures
-
-
-def _threshold(gallery: np.ndarray, queries: np.ndarray, strangers: np.ndarray) -> tuple[float, float]:
-    """The similarity to the nearest known picture that 95 of 100 known ones reach, and the share of others below."""
-    reject_below = float(np.percentile((queries @ gallery.T).max(axis=1), 100 * (1 - KNOWN_KEPT)))
-    refused = float(((strangers @ gallery.T).max(axis=1) < reject_below).mean())
-    return round(reject_below, 4), refused
 
 
 def embed_files(model: Embedder, size: int, files: Sequence[LabelledFile], *, quiet: bool = False) -> np.ndarray:

@@ -211,7 +211,7 @@ class _Training:
         loss = sum(self.losses) / len(self.losses)
         self.losses = []
         minutes = round(self.seconds / 60, 2)
-        self.run.log(self.step, {"core minutes": minutes, "loss": loss, "r@1": score, **figures})
+        self.run.log(self.step, {"core minutes": minutes, "mean loss": loss, "r@1": score, **figures})
         if score > self.best:
             self.best = score
             save_embedder(self.model, self.run.best)

@@ -26,6 +26,8 @@ def test_figures(folder, tmp_path):
     assert figures.metrics["made/val_unseen_class/r@1"] == 1.0
     assert figures.metrics["made/val_unseen_class/mAP@R"] == 1.0
     assert figures.metrics["made/val/1-nn"] == 1.0
+    assert figures.metrics["made/val_unseen_class/strangers refused"] == 1.0
+    assert figures.different[100] < figures.reject_below < 1
     assert figures.measured_on == "8 pictures of 2 classes never trained on (made)"
     assert figures.same[50] > figures.different[50]
     file = tmp_path / "run/metrics.json"
@@ -33,10 +35,19 @@ def test_figures(folder, tmp_path):
     assert EmbedderFigures.read(file) == figures
 
 
-def test_no_pictures_to_measure(folder):
+def test_without_unseen_classes_known_ones_are_measured(folder):
     table = folder / "labels.tsv"
     table.write_text(table.read_text().replace("val_unseen_class", "train"))
-    with pytest.raises(DataError, match="no picture of the set val_unseen_class"):
+    figures = evaluate_embedder(load_embedder("imagenet"), 64, [folder])
+    assert figures.metrics == {"made/val/1-nn": 1.0}
+    assert figures.measured_on == "12 pictures of 2 classes (made)"
+    assert figures.reject_below is None
+
+
+def test_no_pictures_to_measure(folder):
+    table = folder / "labels.tsv"
+    table.write_text(table.read_text().replace("val", "train"))
+    with pytest.raises(DataError, match="no picture of the set val_unseen_class or val"):
         evaluate_embedder(load_embedder("imagenet"), 64, [folder])
 
 

@@ -1,6 +1,7 @@
 """Training end to end on pictures made on the spot: it learns, it can be stopped and goes on the same."""
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -35,11 +36,27 @@ def config(**changes):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss_trains(folder, tmp_path, loss):
     best = train_embedder(config(loss=loss), [folder], tmp_path / "run")
-    assert load_embedder(str(best)).dim == 16
+    model = load_embedder(str(best))
+    assert model.dim == 16
+    assert model.provenance.data[1:] == ("made: 24 pictures of 4 classes",)
+    assert model.provenance.losses == ("cross_entropy", loss)
     lines = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [1, 2]
     assert all(0 <= line["made/val_unseen_class/r@1"] <= 1 for line in lines)
+    assert all(line["made/val_unseen_class/mAP@R"] > 0 and line["mean loss"] > 0 for line in lines)
     assert list((tmp_path / "run/tensorboard").iterdir())
+    assert (tmp_path / "run/curves.png").stat().st_size > 1000
+
+
+def test_a_folder_for_each_class_is_enough(folder, tmp_path):
+    """Nobody said which classes are unseen: the nearest neighbours of `val` in `train` are watched."""
+    for file in folder.glob("*.jpg"):
+        kind = tmp_path / "mine" / file.name[0]
+        kind.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, kind)
+    train_embedder(config(), [tmp_path / "mine"], tmp_path / "run")
+    last = json.loads((tmp_path / "run/log.jsonl").read_text().splitlines()[-1])
+    assert 0 <= last["mine/val/1-nn"] == last["r@1"] <= 1
 
 
 class Stop(Exception):

@@ -1,4 +1,5 @@
 import io
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -22,10 +23,46 @@ def test_rows_are_read_without_quoting(tmp_path):
 
 
 def test_what_is_missing_is_named(tmp_path):
-    with pytest.raises(DataError, match=r"labels\.tsv does not exist"):
+    with pytest.raises(DataError, match="there is no data folder"):
+        read_labels(tmp_path / "nowhere")
+    with pytest.raises(DataError, match=r"neither labels\.tsv nor a folder for each class"):
         read_labels(tmp_path)
     write_table(tmp_path, "file\tsource\n")
     with pytest.raises(DataError, match="lacks the columns class_name, set"):
+        read_labels(tmp_path)
+
+
+def fill(folder, count, suffix=".jpg"):
+    folder.mkdir(parents=True)
+    for number in range(count):
+        (folder / f"{number}{suffix}").touch()
+
+
+def test_a_folder_for_each_class(tmp_path):
+    fill(tmp_path / "rose", 10)
+    fill(tmp_path / "oak/autumn", 4, ".PNG")
+    fill(tmp_path / ".hidden", 3)
+    (tmp_path / "rose/notes.txt").touch()
+    files = read_labels(tmp_path)
+    assert Counter((file.class_name, file.set_name) for file in files) == {
+        ("rose", "train"): 8,
+        ("rose", "val"): 2,
+        ("oak", "train"): 4,
+    }
+    assert {file.source for file in files} == {tmp_path.name}
+    assert files == read_labels(tmp_path)
+
+
+def test_folders_of_classes_below_their_sets(tmp_path):
+    for name, count in (("train", 3), ("val", 1), ("val_unseen_class", 2)):
+        fill(tmp_path / name / "rose", count)
+    assert Counter(file.set_name for file in read_labels(tmp_path)) == {"train": 3, "val": 1, "val_unseen_class": 2}
+
+
+def test_a_class_without_pictures(tmp_path):
+    fill(tmp_path / "rose", 2)
+    (tmp_path / "oak").mkdir()
+    with pytest.raises(DataError, match="the class oak has no picture"):
         read_labels(tmp_path)
 
 
