@@ -67,7 +67,7 @@ class ModelInfo(BaseModel):
     task: str = Field(examples=["embed"])
     title: str
     sha256: str
-    dim: int = Field(description="length of the vectors it makes", examples=[1280])
+    dim: int = Field(description="length of the vectors it makes", examples=[512])
     metrics: dict[str, float]
     training_data: list[str]
     licence: str
@@ -93,7 +93,7 @@ class EmbedResponse(BaseModel):
     """One unit vector for each image, in the order sent."""
 
     model: ModelRef
-    dim: int = Field(examples=[1280])
+    dim: int = Field(examples=[512])
     embeddings: list[list[float]] = Field(description="[images, dim]; every row has length 1")
 
 

@@ -28,7 +28,7 @@ def test_every_make_target_that_is_named_exists():
 
 def test_every_command_of_readleaf_that_is_named_exists():
     text = "".join(document.read_text() for document in DOCUMENTS)
-    named = set(re.findall(r"readleaf ((?:serve|models|evaluate|export)(?: (?:list|embedder))?)", text))
+    named = set(re.findall(r"readleaf ((?:serve|models|train|evaluate|export)(?: (?:list|embedder|starter))?)", text))
     assert {"serve", "evaluate embedder"} <= named
     for words in sorted(named):
         run = subprocess.run([ROOT / ".venv/bin/readleaf", *words.split(), "--help"], capture_output=True, text=True)
@@ -51,7 +51,7 @@ def test_the_readmes_python_example_works(service, photo, tmp_path, monkeypatch,
     photo(seed=2).save(tmp_path / "other.jpg")
     monkeypatch.chdir(tmp_path)
     exec(example.replace("http://127.0.0.1:8000", service.url), {})
-    assert re.match(r"1280 0\.\d+", capsys.readouterr().out)
+    assert re.match(r"512 0\.\d+", capsys.readouterr().out)
 
 
 def test_the_figures_are_the_models_own():

@@ -173,3 +173,16 @@ def test_what_cannot_be_done_is_said(page, page_service, tmp_path):
     page.locator("#fill").click()
     expect(note(page)).to_contain_text("0 of 1 pictures were added to another place; letter.jpg:")
     page_service.client.delete_collection("another place")
+
+
+def test_out_of_the_box(chromium, run_service, tmp_path):
+    """A new service, one click: the sunflower that is drawn for visitors is named, and a cat is refused."""
+    with run_service(tmp_path / "data", ui=True, starter=True) as service:
+        page = chromium.new_page()
+        page.goto(service.url)
+        expect(result(page)).to_contain_text("91 kinds in flowers and leaves")
+        page.locator("#gallery img").first.click()
+        expect(result(page).locator("h2")).to_have_text("Probably sunflower")
+        page.locator("#gallery img").nth(5).click()
+        expect(result(page).locator("h2")).to_have_text("None of these")
+        page.close()

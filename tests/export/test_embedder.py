@@ -11,7 +11,7 @@ from export.parity import ParityError
 from serving.repository import load_repository
 from serving.settings import Settings
 from training.evaluate import EmbedderFigures
-from training.models.embedder import load_embedder
+from training.models.embedder import Provenance, load_embedder
 
 SHIPPED = Settings.model_fields["models_dir"].default
 FIGURES = EmbedderFigures({"r@1": 0.5}, "nothing", np.linspace(0, 0.5, 101).tolist(), np.linspace(0.5, 1, 101).tolist())
@@ -35,15 +35,36 @@ def test_the_export_is_served_as_it_is(tmp_path):
     assert "| r@1 | 0.500 |" in (tmp_path / "embedder/CARD.md").read_text()
 
 
-def test_the_shipped_graph_is_the_networks(tmp_path):
-    """Whoever runs the export again gets the graph that is committed, byte for byte."""
-    shipped = load_repository(SHIPPED)["embedder"].manifest
-    assert shipped.similarity is not None
-    figures = EmbedderFigures(
-        shipped.metrics, shipped.similarity.measured_on, shipped.similarity.different, shipped.similarity.same
+def test_the_same_weights_give_the_same_graph(tmp_path):
+    model = load_embedder("imagenet")
+    first, second = (export_embedder(model, 64, FIGURES, tmp_path / name) for name in ("first", "second"))
+    assert first == second
+    assert contents(tmp_path / "first") == contents(tmp_path / "second")
+
+
+def test_the_card_says_where_it_comes_from(tmp_path):
+    model = load_embedder("imagenet")
+    model.provenance = Provenance(
+        ("plantdoc: 3 pictures of 2 classes", "mine: 9 pictures of 1 classes"), ("recall_at_k",)
     )
-    again = export_embedder(load_embedder("imagenet"), shipped.preprocessing.width, figures, tmp_path)
-    assert again == shipped
+    manifest = export_embedder(model, 64, FIGURES, tmp_path, comparison="| model | r@1 |\n")
+    assert manifest.title == "EfficientNet-Lite0, average pooling, learned with RS@k"
+    assert manifest.training_data == list(model.provenance.data)
+    card = (tmp_path / "embedder/CARD.md").read_text()
+    assert "- plantdoc: 3 pictures of 2 classes (CC BY 4.0)\n- mine: 9 pictures of 1 classes (licence not known" in card
+    assert "## Beside other losses\n\n| model | r@1 |" in card
+
+
+def test_the_shipped_model_does_what_was_asked_of_it():
+    metrics = load_repository(SHIPPED)["embedder"].manifest.metrics
+    wanted = {
+        "flowers102/val_unseen_class/r@1": 0.95,
+        "cub200/val_unseen_class/r@1": 0.78,
+        "flowers102/val/1-nn": 0.93,
+        "plantdoc/val/1-nn": 0.46,
+        "grocery/val/1-nn": 0.97,
+    }
+    assert {name for name, least in wanted.items() if metrics[name] < least} == set()
 
 
 def test_a_failing_export_leaves_the_old_model(tmp_path, monkeypatch):

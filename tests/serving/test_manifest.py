@@ -39,7 +39,7 @@ def test_round_trip(folder):
         ({"colour": "green"}, "colour: Extra inputs"),
         ({"version": 0}, "version: "),
         ({"sha256": "abc"}, "sha256: "),
-        ({"dim": 7}, "outputs[0].shape is [-1, 1280], but dim is 7"),
+        ({"dim": 7}, "outputs[0].shape is [-1, 512], but dim is 7"),
         ({"preprocessing": {"width": 10, "height": 10}}, "preprocessing makes [-1, 10, 10, 3]"),
         ({"task": "fly"}, "task: "),
         ({"name": "other"}, "describes 'other', but lies in the folder 'embedder'"),

@@ -40,3 +40,10 @@ def test_port_in_use():
         port = listener.getsockname()[1]
         with pytest.raises(PortInUse, match=f"port {port} .*--port"):
             open_socket("127.0.0.1", port)
+
+
+def test_small_answers_are_sent_at_once():
+    with open_socket("127.0.0.1", 0) as listener:
+        listener.listen()
+        with socket.create_connection(listener.getsockname()), listener.accept()[0] as connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

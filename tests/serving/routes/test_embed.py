@@ -2,8 +2,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import torch
 
-from ui.samples import SAMPLES, draw_leaf
+from export.embedder import export_embedder
+from training.data.labelled import load_pixels
+from training.evaluate import EmbedderFigures
+from training.models.embedder import load_embedder
+from ui.samples import LEAVES, draw_leaf
 
 
 @pytest.fixture(scope="module")
@@ -12,13 +17,12 @@ def pictures(photo, encoded):
     return [encoded(photo(150 + 20 * seed, 400 - 7 * seed, seed), "JPEG", quality=90) for seed in range(32)]
 
 
-def test_32_pictures_are_unit_vectors_equal_to_torch(service, pictures, tmp_path):
-    import torch
-
-    from training.data.labelled import load_pixels
-    from training.models.embedder import load_embedder
-
-    answer = service.client.embed(pictures)
+def test_32_pictures_are_unit_vectors_equal_to_torch(start_service, pictures, tmp_path):
+    """From torch through the export and the service and back: the same vectors."""
+    model = load_embedder("imagenet")
+    scale = np.linspace(0, 1, 101).tolist()
+    export_embedder(model, 224, EmbedderFigures({}, "nothing", scale, scale), tmp_path / "models")
+    answer = start_service(models_dir=tmp_path / "models").client.embed(pictures)
     vectors = np.array(answer.embeddings)
     assert vectors.shape == (32, answer.dim)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
@@ -29,7 +33,7 @@ def test_32_pictures_are_unit_vectors_equal_to_torch(service, pictures, tmp_path
         frames.append(load_pixels(file, 224, 224))
     with torch.inference_mode():
         images = torch.from_numpy(np.stack(frames)).permute(0, 3, 1, 2).float() / 127.5 - 1
-        expected = load_embedder("imagenet")(images).numpy()
+        expected = model(images).numpy()
     np.testing.assert_allclose(vectors, expected, atol=1e-4)
 
 
@@ -41,7 +45,7 @@ def test_the_order_is_kept_and_neighbours_do_not_matter(service, pictures):
 
 
 def test_a_smaller_copy_is_nearer_than_another_leaf(service, encoded):
-    oak, willow = (draw_leaf(*SAMPLES[name]) for name in ("oak-1", "willow"))
+    oak, willow = (draw_leaf(*LEAVES[name]) for name in ("oak-1", "willow"))
     pictures = [encoded(picture) for picture in (oak, oak.resize((200, 200)), willow)]
     original, copy, other = np.array(service.client.embed(pictures).embeddings)
     assert original @ copy > original @ other + 0.1
