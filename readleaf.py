@@ -199,6 +199,7 @@ def export_embedder(
     weights: Weights,
     to: Repository = Path("models"),
     comparison: Annotated[Path | None, typer.Option(help="A table in Markdown for the card.")] = None,
+    notes: Annotated[Path | None, typer.Option(help="Findings in Markdown for the card.")] = None,
 ) -> None:
     """Export the embedder with its figures, refusing a graph that differs from torch."""
     from export.embedder import export_embedder as export
@@ -206,7 +207,8 @@ def export_embedder(
     from training.models.embedder import load_embedder
 
     figures = EmbedderFigures.read(metrics_file(weights))
-    manifest = export(load_embedder(weights), EMBEDDER_SIZE, figures, to, comparison.read_text() if comparison else "")
+    table, findings = (file.read_text() if file else "" for file in (comparison, notes))
+    manifest = export(load_embedder(weights), EMBEDDER_SIZE, figures, to, comparison=table, notes=findings)
     typer.echo(f"wrote {to / manifest.name}, version {manifest.version}, sha256 {manifest.sha256[:12]}…")
 
 

@@ -12,8 +12,11 @@ LICENCES = {
 }
 
 
-def embedder_card(manifest: Manifest, difference: float, comparison: str) -> str:
-    """The embedder's card, every figure from its manifest or from the comparison that `readleaf evaluate` wrote."""
+def embedder_card(manifest: Manifest, difference: float, comparison: str, notes: str) -> str:
+    """The embedder's card, every figure from its manifest or from the comparison that `readleaf evaluate` wrote.
+
+    `notes` is what people found who looked at it, in Markdown.
+    """
     rows = "\n".join(f"| {name} | {value:.3f} |" for name, value in manifest.metrics.items())
     data = "\n".join(f"- {entry} ({_licence(entry)})" for entry in manifest.training_data)
     assert manifest.similarity is not None
@@ -34,7 +37,6 @@ point the same way, so their product (the cosine) says how alike they are.
 By `readleaf evaluate embedder`. r@k is the share of pictures that have one of their own class among their k nearest
 others, on {manifest.similarity.measured_on}. 1-nn is the share of validation pictures of known
 classes whose nearest training picture is of their class. The weights were chosen by r@1 in this table.
-ImageNet itself has pictures of some of these birds and flowers, under broader names.
 
 | metric | value |
 |---|---|
@@ -49,22 +51,13 @@ Cosine similarity over all pairs of the pictures of unseen classes:
 
 {_rejection(manifest)}
 The exported graph differs from torch by at most {difference:.1e}.
-{_beside_others(comparison)}
+{_added(f"## Beside other losses{chr(10)}{chr(10)}{comparison}" if comparison else "")}
 ## Trained on
 
 {data}
 
-Licence of this model: {manifest.licence}. Some of the sets above state no licence for their pictures; none of the
-pictures is part of the model or of this repository.
-
-## What it is bad at
-
-- Kinds that differ in small parts: birds and diseases of leaves do worse than flowers in the table above.
-- Text, diagrams and drawings: it was trained on photographs.
-- A small subject in a wide scene: the whole middle of the picture counts. Look at a part of it instead.
-- Telling a kind that is not in the collection from those that are, where the two are as close as two sparrows: see
-  `strangers refused`.
-"""
+Licence of this model: {manifest.licence}. None of the pictures is part of it.
+{_added(notes)}"""
 
 
 def _licence(entry: str) -> str:
@@ -82,5 +75,5 @@ rightly refused when it is not is `strangers refused`.
 """
 
 
-def _beside_others(comparison: str) -> str:
-    return f"\n## Beside other losses\n\n{comparison}" if comparison else ""
+def _added(section: str) -> str:
+    return f"\n{section}" if section else ""

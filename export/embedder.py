@@ -19,11 +19,11 @@ TOLERANCE = 1e-5
 
 
 def export_embedder(
-    model: Embedder, size: int, figures: EmbedderFigures, repository: Path, comparison: str = ""
+    model: Embedder, size: int, figures: EmbedderFigures, repository: Path, *, comparison: str = "", notes: str = ""
 ) -> Manifest:
     """Export, compare with torch, describe; an export that fails leaves the repository as it was.
 
-    `comparison` is a table of what other losses reach, for the card.
+    `comparison` is a table of what other losses reach, `notes` what people found who looked at it: both for the card.
     """
     frame = (size, size, 3)
     wrapped = FromPixels(model).eval()
@@ -52,7 +52,7 @@ def export_embedder(
             training_data=list(model.provenance.data),
             licence="Apache-2.0",
         )
-        write_descriptions(folder, manifest, embedder_card(manifest, difference, comparison))
+        write_descriptions(folder, manifest, embedder_card(manifest, difference, comparison, notes))
     return manifest
 
 

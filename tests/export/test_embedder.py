@@ -47,12 +47,13 @@ def test_the_card_says_where_it_comes_from(tmp_path):
     model.provenance = Provenance(
         ("plantdoc: 3 pictures of 2 classes", "mine: 9 pictures of 1 classes"), ("recall_at_k",)
     )
-    manifest = export_embedder(model, 64, FIGURES, tmp_path, comparison="| model | r@1 |\n")
+    manifest = export_embedder(model, 64, FIGURES, tmp_path, comparison="| model | r@1 |\n", notes="## Seen\n")
     assert manifest.title == "EfficientNet-Lite0, average pooling, learned with RS@k"
     assert manifest.training_data == list(model.provenance.data)
     card = (tmp_path / "embedder/CARD.md").read_text()
     assert "- plantdoc: 3 pictures of 2 classes (CC BY 4.0)\n- mine: 9 pictures of 1 classes (licence not known" in card
-    assert "## Beside other losses\n\n| model | r@1 |" in card
+    assert "\n## Beside other losses\n\n| model | r@1 |\n" in card
+    assert card.endswith("\n\n## Seen\n")
 
 
 def test_the_shipped_model_does_what_was_asked_of_it():
