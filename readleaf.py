@@ -106,16 +106,18 @@ def index_search(
     collection: CollectionName,
     picture: Annotated[Path, typer.Argument(help="The picture to look for.", exists=True, dir_okay=False)],
     k: Annotated[int, typer.Option(help="How many neighbours.", min=1, max=100)] = 10,
+    label: Annotated[str | None, typer.Option(help="Look at items of this label only.")] = None,
+    region: Annotated[str | None, typer.Option(help="A part of the picture: left,top,width,height in pixels.")] = None,
     url: Service = DEFAULT_SERVICE,
 ) -> None:
-    """What looks like a picture."""
+    """What looks like a picture, or a part of it."""
     from rich.console import Console
 
     from serving.client import Client
-    from serving.index_commands import search
+    from serving.index_commands import show_search
 
     with Client(url) as client:
-        search(client, collection, picture, k, Console())
+        show_search(client.search(collection, picture, k, label, region), Console())
 
 
 @index_app.command("export")

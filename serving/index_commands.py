@@ -11,7 +11,7 @@ from rich.progress import Progress, track
 from rich.table import Table
 
 from serving.client import ApiError, Client
-from serving.schemas import ItemInfo, JobInfo
+from serving.schemas import ItemInfo, JobInfo, SearchResponse
 
 POLL_SECONDS = 0.3
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"}
@@ -56,9 +56,8 @@ def import_pictures(client: Client, collection: str, source: Path, label: str | 
     return refused
 
 
-def search(client: Client, collection: str, picture: Path, count: int, console: Console) -> None:
+def show_search(answer: SearchResponse, console: Console) -> None:
     """The nearest items and the vote."""
-    answer = client.search(collection, picture, count)
     if answer.rejected:
         console.print(f"none of these: {answer.reason}", markup=False, highlight=False, soft_wrap=True)
     else:

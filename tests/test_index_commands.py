@@ -40,6 +40,10 @@ def test_import_info_search_export(run, folder, tmp_path):
     found = run("search", "from the command", folder / "oak/1.jpg", "--k", 1)
     assert found.exit_code == 0
     assert "oak 100%" in found.output
+    part = run("search", "from the command", folder / "oak/1.jpg", "--label", "willow", "--region", "0,0,30,30")
+    assert part.exit_code == 0
+    assert "willow" in part.output
+    assert "oak" not in part.output
 
     assert run("export", "from the command", tmp_path / "out").exit_code == 0
     files = read_labels(tmp_path / "out")
