@@ -1,6 +1,7 @@
 """The one command. Heavy parts are imported by the command that needs them, so that `--help` is instant."""
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -30,6 +31,9 @@ EMBEDDER_SIZE = 224
 Service = Annotated[str, typer.Option("--url", help="Address of the service.", envvar="READLEAF_URL")]
 DEFAULT_SERVICE = "http://127.0.0.1:8000"
 CollectionName = Annotated[str, typer.Argument(help="The collection's name.")]
+DataFolders = Annotated[
+    list[Path], typer.Option("--data", help="A folder with labels.tsv, or with one a class; may be repeated.")
+]
 Weights = Annotated[str, typer.Option(help="A checkpoint, or imagenet.")]
 Repository = Annotated[Path, typer.Option(help="The model repository to write into.")]
 
@@ -152,7 +156,7 @@ def index_rebuild(collection: CollectionName, url: Service = DEFAULT_SERVICE) ->
 @train_app.command("embedder")
 def train_embedder(
     config: Annotated[Path, typer.Argument(help="A TOML file; training/configs/ has examples.")],
-    data: Annotated[list[Path], typer.Option(help="A folder with labels.tsv; may be repeated.")],
+    data: DataFolders,
     out: Annotated[Path, typer.Option(help="The folder of this training.")],
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped.")] = False,
     change: Annotated[list[str] | None, typer.Option("--set", help="key=value in place of the config's.")] = None,
@@ -169,7 +173,7 @@ def train_embedder(
 
 @evaluate_app.command("embedder")
 def evaluate_embedder(
-    data: Annotated[list[Path], typer.Option(help="A folder with labels.tsv, or one a class; may be repeated.")],
+    data: DataFolders,
     weights: Annotated[list[str], typer.Option(help="A checkpoint, or imagenet; may be repeated.")],
     table: Annotated[Path | None, typer.Option(help="Write the comparison as Markdown, too.")] = None,
 ) -> None:
@@ -179,14 +183,14 @@ def evaluate_embedder(
 
     from training.comparison import compare
     from training.evaluate import evaluate_embedder as evaluate
-    from training.evaluate import metrics_file
+    from training.evaluate import metrics_file, sha256_of
     from training.models.embedder import load_embedder
 
     rows = {}
     for each in weights:
-        figures = evaluate(load_embedder(each), EMBEDDER_SIZE, data)
+        figures = replace(evaluate(load_embedder(each), EMBEDDER_SIZE, data), weights=sha256_of(each))
         figures.write(metrics_file(each))
-        rows[metrics_file(each).parent.name] = [figures]
+        rows[each] = [figures]
     comparison = compare(rows)
     shown = Table(*comparison.columns, box=None)
     for row in comparison.rows:
@@ -205,18 +209,18 @@ def export_embedder(
 ) -> None:
     """Export the embedder with its figures, refusing a graph that differs from torch."""
     from export.embedder import export_embedder as export
-    from training.evaluate import EmbedderFigures, metrics_file
+    from training.evaluate import EmbedderFigures
     from training.models.embedder import load_embedder
 
-    figures = EmbedderFigures.read(metrics_file(weights))
+    model = load_embedder(weights)
     table, findings = (file.read_text() if file else "" for file in (comparison, notes))
-    manifest = export(load_embedder(weights), EMBEDDER_SIZE, figures, to, comparison=table, notes=findings)
+    manifest = export(model, EMBEDDER_SIZE, EmbedderFigures.of(weights), to, comparison=table, notes=findings)
     typer.echo(f"wrote {to / manifest.name}, version {manifest.version}, sha256 {manifest.sha256[:12]}…")
 
 
 @export_app.command("starter")
 def export_starter(
-    data: Annotated[list[Path], typer.Option(help="A folder with labels.tsv, or one a class; may be repeated.")],
+    data: DataFolders,
     name: Annotated[str, typer.Option(help="What the collection is called.")],
     description: Annotated[str, typer.Option(help="What it holds.")] = "",
     to: Repository = Path("models"),

@@ -27,7 +27,7 @@ from PIL import Image
 from serving.client import Client, ServiceUnreachable
 from serving.images import ImageLimits, decode, fit
 from serving.manifest import read_manifest
-from ui.samples import SAMPLES, draw_leaf
+from ui.samples import LEAVES, draw_leaf
 
 ROOT = Path(__file__).parents[1]
 BATCH = 32
@@ -66,7 +66,7 @@ def main() -> None:
 
 def drawn(side: int) -> list[bytes]:
     """Leaves of three kinds, as JPEG files."""
-    kinds = list(SAMPLES.values())
+    kinds = list(LEAVES.values())
     pictures = []
     for number in range(BATCH):
         outline, colour, _, _ = kinds[number % len(kinds)]

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -15,22 +16,25 @@ from training.comparison import Comparison, compare
 from training.evaluate import EmbedderFigures, metrics_file
 
 ROOT = Path(__file__).parents[1]
-RUNS = Path("runs/embedder")  # below the folder it is started in: the project's
+RUNS = ROOT / "runs/embedder"
 CONFIG = "training/configs/embedder.toml"
-# What each arm changes of the config. Cross-entropy embeds a batch once, the others twice: it sees more in the time.
-ARMS: dict[str, dict[str, object]] = {
-    "cross_entropy": {"loss": "cross_entropy", "epochs": 4.6},
-    "smooth_ap": {"loss": "smooth_ap", "epochs": 4},
-    "recall_at_k": {"loss": "recall_at_k", "epochs": 4},
-    "recall_at_k_mixed": {"loss": "recall_at_k_mixed", "epochs": 4},
-}
-SEEDS = {"cross_entropy": 3, "smooth_ap": 1, "recall_at_k": 1, "recall_at_k_mixed": 3}
 SHIPPED = {"loss": "recall_at_k_mixed", "epochs": 2, "rate": 1.5e-4, "start": RUNS / "cross_entropy-0/best.pt"}
-NAMES = {
-    "cross_entropy": "cross-entropy",
-    "smooth_ap": "Smooth-AP",
-    "recall_at_k": "RS@k",
-    "recall_at_k_mixed": "RS@k + SiMix",
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A loss, for how long and how often."""
+
+    title: str
+    epochs: float
+    seeds: int
+
+
+ARMS = {
+    "cross_entropy": Arm("cross-entropy", 4.6, 3),  # embeds a batch once, the others twice: sees more in the same time
+    "smooth_ap": Arm("Smooth-AP", 4, 1),
+    "recall_at_k": Arm("RS@k", 4, 1),
+    "recall_at_k_mixed": Arm("RS@k + SiMix", 4, 3),
 }
 BATCHES = (16, 64, 256, 512)
 BATCH_LOSSES = ("smooth_ap", "recall_at_k", "recall_at_k_mixed")
@@ -39,15 +43,16 @@ SMALL = {"size": 112, "test_size": 160}
 
 def main() -> None:
     """Train what is missing, evaluate all, write the tables."""
-    data = [part for folder in sys.argv[1:] for part in ("--data", folder)]
+    data = [part for folder in sys.argv[1:] for part in ("--data", str(Path(folder).resolve()))]
     if not data:
         sys.exit(__doc__)
-    runs = [RUNS / f"{arm}-{seed}" for arm in ARMS for seed in range(SEEDS[arm])]
-    for arm, settings in ARMS.items():
-        for seed in range(SEEDS[arm]):
-            train(RUNS / f"{arm}-{seed}", data, {**settings, "seed": seed})
+    runs = [RUNS / "shipped"]
+    for loss, arm in ARMS.items():
+        for seed in range(arm.seeds):
+            runs.append(RUNS / f"{loss}-{seed}")
+            train(runs[-1], data, {"loss": loss, "epochs": arm.epochs, "seed": seed})
     train(RUNS / "shipped", data, SHIPPED)
-    weights = ["imagenet", *(str(run / "best.pt") for run in [*runs, RUNS / "shipped"])]
+    weights = ["imagenet", *(str(run / "best.pt") for run in runs)]
     missing = [each for each in weights if not metrics_file(each).exists()]
     if missing:
         readleaf("evaluate", "embedder", *data, *(part for each in missing for part in ("--weights", each)))
@@ -86,11 +91,11 @@ def write_tables() -> None:
     """embedder.md, and its first table alone for the model's card."""
     rows = {"ImageNet features, average pooled, no training": [EmbedderFigures.read(metrics_file("imagenet"))]}
     minutes = {}
-    for arm, name in NAMES.items():
-        folders = [RUNS / f"{arm}-{seed}" for seed in range(SEEDS[arm])]
-        seeds = f"{len(folders)} seeds" if len(folders) > 1 else "1 seed"
-        rows[f"{name}, {seeds}"] = [EmbedderFigures.read(folder / "metrics.json") for folder in folders]
-        minutes[name] = sum(log(folder)[-1]["core minutes"] for folder in folders) / len(folders)
+    for loss, arm in ARMS.items():
+        folders = [RUNS / f"{loss}-{seed}" for seed in range(arm.seeds)]
+        seeds = f"{arm.seeds} seeds" if arm.seeds > 1 else "1 seed"
+        rows[f"{arm.title}, {seeds}"] = [EmbedderFigures.read(folder / "metrics.json") for folder in folders]
+        minutes[arm.title] = sum(log(folder)[-1]["core minutes"] for folder in folders) / len(folders)
     rows["shipped: cross-entropy, then RS@k + SiMix, 1 seed"] = [EmbedderFigures.read(RUNS / "shipped/metrics.json")]
     minutes["shipped"] = log(RUNS / "cross_entropy-0")[-1]["core minutes"] + log(RUNS / "shipped")[-1]["core minutes"]
     table = compare(rows).markdown()
@@ -116,7 +121,7 @@ are taken (from 256 up).
 
 def batch_table() -> str:
     """The plot's figures."""
-    header = ["batch", *(NAMES[loss] for loss in BATCH_LOSSES)]
+    header = ["batch", *(ARMS[loss].title for loss in BATCH_LOSSES)]
     rows = [[str(batch), *(f"{last_recall(loss, batch):.4f}" for loss in BATCH_LOSSES)] for batch in BATCHES]
     return Comparison(header, rows).markdown()
 
@@ -126,7 +131,9 @@ def draw_batches() -> None:
     figure = Figure(figsize=(6.5, 4), layout="constrained")
     axes = figure.subplots()
     for loss, colour in zip(BATCH_LOSSES, ("#a8a29e", "#5fa56b", "#24572f"), strict=True):
-        axes.plot(BATCHES, [last_recall(loss, batch) for batch in BATCHES], marker="o", color=colour, label=NAMES[loss])
+        axes.plot(
+            BATCHES, [last_recall(loss, batch) for batch in BATCHES], marker="o", color=colour, label=ARMS[loss].title
+        )
     axes.axhline(log(RUNS / "batch/start")[-1]["r@1"], linestyle=":", color="gray", label="the start")
     axes.set_xscale("log", base=2)
     axes.set_xticks(BATCHES, [str(batch) for batch in BATCHES])

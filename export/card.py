@@ -34,15 +34,15 @@ point the same way, so their product (the cosine) says how alike they are.
 
 ## Measured
 
-By `readleaf evaluate embedder`. r@k is the share of pictures that have one of their own class among their k nearest
-others, on {manifest.similarity.measured_on}. 1-nn is the share of validation pictures of known
-classes whose nearest training picture is of their class. The weights were chosen by r@1 in this table.
+By `readleaf evaluate embedder`. r@k is the share of pictures of classes never trained on that have one of their own
+class among their k nearest others; 1-nn the share of validation pictures of known classes whose nearest training
+picture is of their class. Of all steps of the training, the best by r@1 is the one kept.
 
 | metric | value |
 |---|---|
 {rows}
 
-Cosine similarity over all pairs of the pictures of unseen classes:
+Cosine similarity over all pairs of {manifest.similarity.measured_on}:
 
 | pairs | 5 % below | half below | 95 % below |
 |---|---|---|---|

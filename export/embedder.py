@@ -12,7 +12,12 @@ from training.evaluate import EmbedderFigures
 from training.models.embedder import Embedder
 
 BACKBONES = {"lite0": "EfficientNet-Lite0", "lite2": "EfficientNet-Lite2"}
-LOSSES = {"recall_at_k": "RS@k", "recall_at_k_mixed": "RS@k + SiMix", "cross_entropy": "cross-entropy"}
+LOSSES = {
+    "recall_at_k": "RS@k",
+    "recall_at_k_mixed": "RS@k + SiMix",
+    "smooth_ap": "Smooth-AP",
+    "cross_entropy": "cross-entropy",
+}
 VERSION = 1
 MAX_BATCH = 64
 TOLERANCE = 1e-5
@@ -58,5 +63,6 @@ def export_embedder(
 
 def _title(model: Embedder) -> str:
     shape = model.shape
-    losses = " then ".join(LOSSES.get(loss, loss) for loss in model.provenance.losses)
-    return f"{BACKBONES.get(shape.backbone, shape.backbone)}, {shape.pooling} pooling, learned with {losses}"
+    losses = ", then ".join(LOSSES.get(loss, loss) for loss in model.provenance.losses)
+    learned = f"trained with {losses}" if losses else "ImageNet features"
+    return f"{BACKBONES.get(shape.backbone, shape.backbone)}, {shape.pooling} pooling, {learned}"

@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 from serving.errors import CollectionExists, DiskFull, PictureExists, PictureMissing
 from serving.index.keeper import IndexKeeper
 from serving.starter import Starter
-from serving.store.bulk import insert_vectors
+from serving.store.bulk import STARTER_ROW, insert_vectors, renew_vectors
 from serving.store.database import Database
 from serving.store.pictures import PictureFolder
 from serving.store.questions import (
@@ -164,21 +164,28 @@ class Library:
             insert_vectors(session, collection, self._model, vectors, labels, [{}] * len(labels))
         self._indexes.follow(collection.id)
 
-    def add_starter(self, starter: Starter) -> bool:
-        """Make a collection of vectors, once in the life of the database: who deleted it does not get it again."""
+    def add_starter(self, starter: Starter) -> int:
+        """Make a collection of vectors, once in the life of the database: who deleted it does not get it again.
+
+        After a change of the embedder, the vectors that are there are renewed. Returns how many were written.
+        """
         with self._write() as session:
+            collection = session.scalar(select(Collection).where(Collection.name == starter.name))
             if session.get(Milestone, starter.name) is not None:
-                return False
-            session.add(Milestone(name=starter.name))
-            if session.scalar(select(Collection.id).where(Collection.name == starter.name)) is not None:
-                return False
-            collection = Collection(name=starter.name, description=starter.description)
-            session.add(collection)
-            session.flush()
-            details = [{"source": source, "starter": row} for row, source in enumerate(starter.sources)]
-            insert_vectors(session, collection, self._model, starter.vectors, starter.labels, details)
-        self._indexes.follow(collection.id)
-        return True
+                count = renew_vectors(session, collection, self._model, starter.vectors) if collection else 0
+            else:
+                session.add(Milestone(name=starter.name))
+                if collection is not None:
+                    return 0
+                collection = Collection(name=starter.name, description=starter.description)
+                session.add(collection)
+                session.flush()
+                details = [{"source": source, STARTER_ROW: row} for row, source in enumerate(starter.sources)]
+                insert_vectors(session, collection, self._model, starter.vectors, starter.labels, details)
+                count = len(details)
+        if collection is not None:
+            self._indexes.follow(collection.id)
+        return count
 
     def get_item(self, collection_name: str, item_id: int) -> Item:
         """One item."""

@@ -85,8 +85,8 @@ def _offer_starter(library: Library, embedder: StoredModel) -> None:
     except ValueError as error:
         log.warning("no starter collection", reason=str(error))
         return
-    if library.add_starter(starter):
-        log.info("starter collection made", collection=starter.name, items=len(starter.labels))
+    if count := library.add_starter(starter):
+        log.info("starter collection made", collection=starter.name, items=count)
 
 
 def prepare_data_folder(folder: Path) -> None:

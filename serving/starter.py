@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from serving.schemas import clean, clean_name
+
 
 @dataclass(frozen=True)
 class Starter:
@@ -40,16 +42,16 @@ def read_starter(file: Path, model: str, dim: int) -> Starter:
             made_by = str(stored["model"])
             vectors = stored["vectors"].astype(np.float32)
             starter = Starter(
-                str(stored["name"]),
+                clean_name(str(stored["name"])),
                 str(stored["description"]),
                 vectors / np.linalg.norm(vectors, axis=1, keepdims=True),
-                stored["labels"].tolist(),
+                [clean(label) for label in stored["labels"].tolist()],
                 stored["sources"].tolist(),
             )
     except Exception as error:  # numpy and zipfile raise many kinds on a damaged file
         raise ValueError(f"{file} cannot be read ({error})") from error
     if made_by != model:
         raise ValueError(f"{file} holds vectors of another model")
-    if not vectors.shape == (len(starter.labels), dim) == (len(starter.sources), dim):
+    if not len(vectors) or not vectors.shape == (len(starter.labels), dim) == (len(starter.sources), dim):
         raise ValueError(f"{file} holds vectors {list(vectors.shape)} for {len(starter.labels)} labels")
     return starter

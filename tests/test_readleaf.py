@@ -6,8 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
+
+from training.evaluate import EmbedderFigures
+from training.models.embedder import load_embedder, save_embedder
 
 ROOT = Path(__file__).parents[1]
 
@@ -88,7 +92,7 @@ def test_a_disk_without_room(tmp_path):
         + "leaf.png\tc\tb\tval_unseen_class\n"
     )
     Image.new("RGB", (64, 64)).save(tmp_path / "leaf.png")
-    run = readleaf("evaluate", "embedder", "--data", tmp_path, "--out", "/dev/full")
+    run = readleaf("evaluate", "embedder", "--data", tmp_path, "--weights", "imagenet", "--table", "/dev/full")
     refused(run, 1, "No space left on device")
 
 
@@ -106,13 +110,19 @@ def test_a_flag_that_cannot_be():
 
 
 def test_evaluate_without_data(tmp_path):
-    refused(readleaf("evaluate", "embedder", "--data", tmp_path), 1, "labels.tsv does not exist")
+    words = ("evaluate", "embedder", "--data", tmp_path, "--weights", "imagenet")
+    refused(readleaf(*words), 1, "neither labels.tsv nor a folder for each class")
 
 
 def test_export_without_figures(tmp_path):
-    refused(
-        readleaf("export", "embedder", "--metrics", tmp_path / "none.json", "--to", tmp_path), 1, "readleaf evaluate"
-    )
+    weights = tmp_path / "best.pt"
+    save_embedder(load_embedder("imagenet"), weights)
+    export = ("export", "embedder", "--weights", weights, "--to", tmp_path / "models")
+    refused(readleaf(*export), 1, "readleaf evaluate")
+    scale = np.linspace(0, 1, 101).tolist()
+    EmbedderFigures({}, "nothing", scale, scale, weights="another").write(tmp_path / "metrics.json")
+    refused(readleaf(*export), 1, "holds the figures of other weights")
+    assert not (tmp_path / "models").exists()
 
 
 @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])

@@ -1,5 +1,6 @@
 """Scores a model on validation pictures and keeps the figures in `metrics.json`."""
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from training.models.embedder import Embedder
 
 UNSEEN = "val_unseen_class"
 BATCH = 32
+MOST_COMPARED = 5000  # pictures of which all pairs are looked at
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,21 @@ class EmbedderFigures:
     different: list[float]
     same: list[float]
     reject_below: float | None = None
+    weights: str = ""  # sha256 of the checkpoint they belong to
 
     def write(self, file: Path) -> None:
         """Write them as JSON."""
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(asdict(self), indent=1) + "\n")
+
+    @classmethod
+    def of(cls, weights: str) -> "EmbedderFigures":
+        """The figures beside a checkpoint; refuses those of another."""
+        file = metrics_file(weights)
+        figures = cls.read(file)
+        if figures.weights != sha256_of(weights):
+            raise DataError(f"{file} holds the figures of other weights; run `readleaf evaluate embedder` on {weights}")
+        return figures
 
     @classmethod
     def read(cls, file: Path) -> "EmbedderFigures":
@@ -48,6 +60,14 @@ class EmbedderFigures:
 def metrics_file(weights: str) -> Path:
     """Where the figures of a checkpoint (or of imagenet) are kept: beside it."""
     return (Path("runs/imagenet") if weights == "imagenet" else Path(weights).parent) / "metrics.json"
+
+
+def sha256_of(weights: str) -> str:
+    """What tells a checkpoint from another; `imagenet` is itself."""
+    if weights == "imagenet":
+        return weights
+    with Path(weights).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def evaluate_embedder(model: Embedder, size: int, folders: Sequence[Path]) -> EmbedderFigures:
@@ -73,6 +93,9 @@ def evaluate_embedder(model: Embedder, size: int, folders: Sequence[Path]) -> Em
         gallery, queries = embed_files(model, size, known), embed_files(model, size, asked)
         metrics |= _nearest_is_right(known, gallery, asked, queries)
     measured, vectors = (unseen, strangers) if unseen else (known + asked, np.concatenate([gallery, queries]))
+    if len(measured) > MOST_COMPARED:
+        some = np.random.default_rng(0).choice(len(measured), MOST_COMPARED, replace=False)
+        measured, vectors = [measured[place] for place in some], vectors[some]
     labels = _numbered(measured)
     different, same = similarity_percentiles(vectors, labels)
     sources = ", ".join(sorted({file.source for file in measured}))
@@ -143,10 +166,12 @@ def _sets(files: Sequence[LabelledFile]) -> tuple[list[LabelledFile], ...]:
     unseen, known, asked = ([file for file in files if file.set_name == name] for name in (UNSEEN, "train", "val"))
     if not unseen and not asked:
         raise DataError(f"no picture of the set {UNSEEN} or val in the data")
+    if len(set(map(_class, unseen or known))) < 2:
+        raise DataError("all pictures are of one class; neighbours need two classes to be told apart")
     counts = Counter(map(_class, unseen))
     for source in sorted({file.source for file in unseen}):
-        if len(counts) < 2 or not any(count > 1 for (owner, _), count in counts.items() if owner == source):
-            raise DataError(f"{source}: neighbours need two classes, and a class with two pictures")
+        if not any(count > 1 for (owner, _), count in counts.items() if owner == source):
+            raise DataError(f"{source}: neighbours need a class with two pictures")
     strangers = {file.source for file in asked} - {file.source for file in known}
     if strangers:
         raise DataError(f"{min(strangers)} has pictures of the set val, but none of train to compare them with")

@@ -3,6 +3,7 @@ const PICTURE = /\.(jpe?g|png|webp|bmp|tiff?)$/i;
 
 element.addEventListener("change", async (event) => {
   const files = [...event.target.files].filter((file) => PICTURE.test(file.name));
+  event.target.value = ""; // else the same folder could not be chosen again
   const say = (text) => (element.querySelector("span").textContent = text);
   const came = [];
   const failed = [];

@@ -1,7 +1,6 @@
 """Collections, as a visitor makes, fills and deletes them."""
 
 import time
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -70,8 +69,8 @@ def delete(client: Client, name: str | None) -> tuple[Any, Any]:
         return gr.skip(), gr.skip()
     try:
         client.delete_collection(name)
-    except REFUSALS as error:
-        return gr.skip(), note_of(error)
+    except REFUSALS as error:  # perhaps it is gone already
+        return names(client), note_of(error)
     return names(client), note_of(f"{name} is deleted")
 
 
@@ -81,19 +80,22 @@ def add_files(
     """Add pictures, or whole zip files."""
     if not collection or not files:
         return note_of("choose a collection and some pictures first"), None
-    seen, refused = 0, []
+    seen = added = 0
+    refused: list[str] = []
     try:
         for file in progress.tqdm(files, desc="adding"):
             if file.lower().endswith(".zip"):
                 job = follow(client, client.import_archive(collection, Path(file), label.strip() or None), progress)
-                seen += job.done
+                seen, added = seen + (job.total or 0), added + job.done - job.refused
+                refused += [] if job.state == "done" else [f"{Path(file).name}: {job.state} {job.message}".strip()]
                 refused += [f"{error.file}: {error.message}" for error in job.errors]
             else:
-                seen += 1
-                refused += _add(client, collection, Path(file), Path(file).name, label.strip() or None)
+                reasons = _add(client, collection, Path(file), Path(file).name, label.strip() or None)
+                seen, added = seen + 1, added + (not reasons)
+                refused += reasons
     except REFUSALS as error:
         return note_of(error), None
-    return _told(collection, seen, refused), None
+    return _told(collection, added, seen, refused), None
 
 
 def add_folder(
@@ -109,10 +111,10 @@ def add_folder(
             refused += _add(client, collection, file.path, str(file.name), label.strip() or file.label)
     except REFUSALS as error:
         return note_of(error)
-    return _told(collection, len(files), refused)
+    return _told(collection, len(files) - len(refused), len(files), refused)
 
 
-def _add(client: Client, collection: str, file: Path, name: str, label: str | None) -> Iterable[str]:
+def _add(client: Client, collection: str, file: Path, name: str, label: str | None) -> list[str]:
     """Add one picture; returns why not, if so."""
     try:
         client.add_item(collection, file, label, {"file": name})
@@ -121,10 +123,10 @@ def _add(client: Client, collection: str, file: Path, name: str, label: str | No
     return []
 
 
-def _told(collection: str, seen: int, refused: list[str]) -> str:
+def _told(collection: str, added: int, seen: int, refused: list[str]) -> str:
     """What cannot be added is named, the rest is in."""
-    added = f"{seen - len(refused)} of {seen} pictures were added to {collection}"
-    return note_of("; ".join([added, *refused[:SHOWN_REFUSALS]]))
+    done = f"{added} of {seen} pictures were added to {collection}"
+    return note_of("; ".join([done, *refused[:SHOWN_REFUSALS]]))
 
 
 def follow(client: Client, job: JobInfo, progress: gr.Progress) -> JobInfo:

@@ -7,15 +7,16 @@ function clear() {
   pane = null;
 }
 
-// Where the picture's pixels are drawn inside its element, and how large.
+// Where the picture's pixels are drawn inside its element's parent, and how large.
 function drawn(image) {
-  const fit = Math.min(image.clientWidth / image.naturalWidth, image.clientHeight / image.naturalHeight);
+  const own = image.getBoundingClientRect(), parent = image.parentElement.getBoundingClientRect();
+  const fit = Math.min(own.width / image.naturalWidth, own.height / image.naturalHeight);
   const scale = getComputedStyle(image).objectFit === "scale-down" ? Math.min(1, fit) : fit;
   const width = image.naturalWidth * scale, height = image.naturalHeight * scale;
   return {
     scale, width, height,
-    left: image.offsetLeft + (image.clientWidth - width) / 2,
-    top: image.offsetTop + (image.clientHeight - height) / 2,
+    left: own.left - parent.left + (own.width - width) / 2,
+    top: own.top - parent.top + (own.height - height) / 2,
   };
 }
 
@@ -35,6 +36,7 @@ function choose() {
   const frame = pane.appendChild(document.createElement("div"));
   image.parentElement.style.position = "relative";
   image.parentElement.append(pane);
+  image.addEventListener("load", clear, { once: true }); // another picture in the same place
 
   let start = null;
   const within = (event) => {
@@ -83,3 +85,4 @@ element.addEventListener("click", (event) => {
   }
 });
 watch("value", () => props.value || clear()); // another picture
+addEventListener("resize", clear); // the frame would lie elsewhere; what was chosen stays chosen

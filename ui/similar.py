@@ -14,7 +14,7 @@ from ui.picture import picture_field
 from ui.region import region_field
 
 NEIGHBOURS = 12
-ANYTHING = "anything"
+ANYTHING = ("anything", "")
 
 
 def build_tab(page: gr.Blocks, client: Client, uploads: Path, sunflower: Path) -> None:
@@ -89,11 +89,11 @@ def find(client: Client, collection: str | None, file: str | None, only: str, re
             return similar_result.NO_COLLECTION, hidden, hidden
         if not file:
             return similar_result.invite(client.collection(collection)), hidden, hidden
-        label = None if only == ANYTHING else only
-        answer = client.search(collection, Path(file), NEIGHBOURS, label, region or None)
+        answer = client.search(collection, Path(file), NEIGHBOURS, only or None, region or None)
     except REFUSALS as error:
         return similar_result.refusal(str(error)), hidden, hidden
-    return similar_result.show(answer), hidden, gr.Row(visible=True)
+    # What is kept is the whole picture: while a part is looked at, a label would be taken for that of the part.
+    return similar_result.show(answer, only), hidden, gr.Row(visible=not region)
 
 
 def find_anew(client: Client, collection: str | None, file: str | None, only: str, region: str) -> tuple[Any, ...]:
@@ -102,8 +102,9 @@ def find_anew(client: Client, collection: str | None, file: str | None, only: st
         known = [entry.label for entry in client.collection(collection).labels] if collection else []
     except REFUSALS:
         known = []
-    wanted = only if only in known else ANYTHING
-    return *find(client, collection, file, wanted, region), gr.Dropdown(choices=[ANYTHING, *known], value=wanted)
+    wanted = only if only in known else ""
+    choices = [ANYTHING, *((label, label) for label in known)]
+    return *find(client, collection, file, wanted, region), gr.Dropdown(choices=choices, value=wanted)
 
 
 def find_whole(client: Client, collection: str | None, file: str | None, only: str) -> tuple[Any, ...]:

@@ -44,19 +44,21 @@ def refusal(reason: str) -> str:
     return _message(sentence(reason), "rl-error")
 
 
-def show(answer: SearchResponse) -> str:
-    """The whole result."""
+def show(answer: SearchResponse, only: str = "") -> str:
+    """The whole result; among items of `only` one label, a vote would say nothing."""
     cards = "".join(_card(number, neighbour) for number, neighbour in enumerate(answer.neighbours, start=1))
-    bars = "" if answer.rejected else "".join(map(_bar, answer.labels[:BARS]))
+    bars = "" if answer.rejected or only else "".join(map(_bar, answer.labels[:BARS]))
     return (
-        f'<div class="rl-result" role="status">{_verdict(answer)}'
+        f'<div class="rl-result" role="status">{_verdict(answer, only)}'
         f'<div class="rl-bars">{bars}</div><ol class="rl-cards">{cards}</ol></div>'
     )
 
 
-def _verdict(answer: SearchResponse) -> str:
+def _verdict(answer: SearchResponse, only: str) -> str:
     if answer.rejected:
         return f"<h2>None of these</h2><p>{sentence(answer.reason or '')}</p>"
+    if only:
+        return f"<h2>The most similar of {html.escape(only)}</h2>"
     if not answer.labels:
         return "<h2>These look alike</h2><p>None of them has a label.</p>"
     best = answer.labels[0]

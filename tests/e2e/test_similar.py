@@ -78,7 +78,7 @@ def test_make_fill_search_mend_delete(page, pictures, tmp_path):
 
     choose(page, "#only", "oak")
     expect(cards).to_have_count(2)
-    expect(cards.nth(0)).to_contain_text("oak")
+    expect(result(page).locator("h2")).to_have_text("The most similar of oak")
     choose(page, "#only", "anything")
     expect(cards).to_have_count(6)
 
@@ -95,46 +95,52 @@ def test_make_fill_search_mend_delete(page, pictures, tmp_path):
     page.locator("#add").click()
     expect(note(page)).to_contain_text("This picture is item")
 
-    answers = [False, True]
-    page.on("dialog", lambda dialog: dialog.accept() if answers.pop() else dialog.dismiss())
-    answers.reverse()
+    answers = iter((False, True))
+    page.on("dialog", lambda dialog: dialog.accept() if next(answers) else dialog.dismiss())
     page.locator("#drop").click()
     expect(cards).to_have_count(6)
     page.locator("#drop").click()
     expect(note(page)).to_contain_text("My leaves is deleted")
     expect(result(page)).to_contain_text("no collection yet")
-    assert answers == []
+    assert list(answers) == []
     assert page.complaints == []
 
 
 def test_a_part_of_the_picture(page, page_service, pictures, tmp_path):
-    """Two things side by side: a frame around one finds that one, and all of it is looked at again afterwards."""
+    """Two things, one above the other: a frame around one finds that one, and all of it is looked at afterwards."""
     page_service.client.create_collection("parts")
     for kind in ("oak", "willow"):
         page_service.client.add_item("parts", pictures[kind, 0], kind)
-    both = Image.new("RGB", (600, 220))
+    both = Image.new("RGB", (300, 440))
     for place, kind in enumerate(("oak", "willow")):
-        both.paste(Image.open(pictures[kind, 0]), (300 * place, 0))
+        both.paste(Image.open(pictures[kind, 0]), (0, 220 * place))
     both.save(tmp_path / "both.png")
     page.reload()
     choose(page, "#collection", "parts")
     page.locator("#query-picture input[type=file]").set_input_files(tmp_path / "both.png")
     first = page.locator(".rl-card").first
     expect(first).to_be_visible()
-    for kind, left in (("willow", 0.52), ("oak", 0.02)):
+    for kind, top in (("willow", 0.51), ("oak", 0.01)):
         page.get_by_role("button", name="Look at a part of it").click()
         pane = page.locator(".rl-pane").bounding_box()
-        assert pane["width"] / pane["height"] == pytest.approx(600 / 220, rel=0.02)
-        page.mouse.move(pane["x"] + left * pane["width"], pane["y"] + 0.02 * pane["height"])
+        assert pane["width"] / pane["height"] == pytest.approx(300 / 440, rel=0.02)
+        shown = page.locator("#query-picture img").bounding_box()
+        for start, size in (("x", "width"), ("y", "height")):  # the picture is in the middle of its element
+            assert pane[start] + pane[size] / 2 == pytest.approx(shown[start] + shown[size] / 2, abs=1.5)
+        page.mouse.move(pane["x"] + 0.01 * pane["width"], pane["y"] + top * pane["height"])
         page.mouse.down()
-        page.mouse.move(pane["x"] + (left + 0.2) * pane["width"], pane["y"] + 0.5 * pane["height"])
-        page.mouse.move(pane["x"] + (left + 0.46) * pane["width"], pane["y"] + 0.98 * pane["height"])
+        page.mouse.move(pane["x"] + 0.5 * pane["width"], pane["y"] + (top + 0.2) * pane["height"])
+        page.mouse.move(pane["x"] + 0.99 * pane["width"], pane["y"] + (top + 0.48) * pane["height"])
         page.mouse.up()
         expect(first).to_contain_text(kind)
         expect(page.locator("#region")).to_contain_text("the part in the frame")
+        expect(page.locator("#keep")).to_be_hidden()
         assert float(first.locator("small").inner_text()) > 0.9
         page.get_by_role("button", name="Look at all of it").click()
         expect(page.locator(".rl-pane")).to_have_count(0)
+    page.get_by_role("button", name="Look at a part of it").click()
+    page.locator("#gallery img").first.click()  # another picture in the same place
+    expect(page.locator(".rl-pane")).to_have_count(0)
     page_service.client.delete_collection("parts")
     assert page.complaints == []
 

@@ -48,7 +48,7 @@ def test_the_card_says_where_it_comes_from(tmp_path):
         ("plantdoc: 3 pictures of 2 classes", "mine: 9 pictures of 1 classes"), ("recall_at_k",)
     )
     manifest = export_embedder(model, 64, FIGURES, tmp_path, comparison="| model | r@1 |\n", notes="## Seen\n")
-    assert manifest.title == "EfficientNet-Lite0, average pooling, learned with RS@k"
+    assert manifest.title == "EfficientNet-Lite0, average pooling, trained with RS@k"
     assert manifest.training_data == list(model.provenance.data)
     card = (tmp_path / "embedder/CARD.md").read_text()
     assert "- plantdoc: 3 pictures of 2 classes (CC BY 4.0)\n- mine: 9 pictures of 1 classes (licence not known" in card

@@ -36,10 +36,9 @@ def test_a_service_starts_with_what_was_exported(models, start_service, photo, t
     assert found.neighbours[0].image_url is None
 
 
-def test_nothing_to_start_with(models, tmp_path, photo):
-    (tmp_path / "data/val/kind").mkdir(parents=True)
-    (tmp_path / "data/train/kind").mkdir(parents=True)
-    photo().save(tmp_path / "data/val/kind/1.jpg")
-    words = ["export", "starter", "--data", str(tmp_path / "data"), "--name", "kinds", "--to", str(models)]
+def test_nothing_to_start_with(models, tmp_path):
+    (tmp_path / "labels.tsv").write_text("file\tclass_name\tsource\tset\n1.jpg\trose\tmade\tval\n")
+    words = ["export", "starter", "--data", str(tmp_path), "--name", "kinds", "--to", str(models)]
     answer = CliRunner().invoke(readleaf.app, words)
     assert isinstance(answer.exception, DataError)
+    assert "no picture of the set train" in str(answer.exception)

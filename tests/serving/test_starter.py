@@ -1,6 +1,8 @@
 """The collection a new data folder starts with."""
 
 import shutil
+import unicodedata
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,6 +43,22 @@ def test_not_for_this_model(starter, tmp_path, model, dim, message):
         read_starter(file, model, dim)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"labels": [], "sources": [], "vectors": np.zeros((0, 4))}, "for 0 labels"), ({"name": "a/b"}, "slashes")],
+)
+def test_what_could_not_be_searched(starter, tmp_path, change, message):
+    replace(starter, **change).write(tmp_path / "starter.npz", MODEL)
+    with pytest.raises(ValueError, match=message):
+        read_starter(tmp_path / "starter.npz", MODEL, 4)
+
+
+def test_labels_are_written_as_everywhere(starter, tmp_path):
+    decomposed = unicodedata.normalize("NFD", "Äpfel")
+    replace(starter, labels=[decomposed] * 6).write(tmp_path / "starter.npz", MODEL)
+    assert read_starter(tmp_path / "starter.npz", MODEL, 4).labels == ["Äpfel"] * 6
+
+
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 nothing", b"\x93NUMPY"])
 def test_damaged(tmp_path, content):
     file = tmp_path / "starter.npz"
@@ -53,13 +71,30 @@ def test_made_once(starter, tmp_path):
     for opening in range(3):
         with open_database(tmp_path / "readleaf.db") as database:
             library = Library(database, tmp_path, model=MODEL, dim=4)
-            assert library.add_starter(starter) == (opening == 0)
+            assert library.add_starter(starter) == (6 if opening == 0 else 0)
             if opening == 0:
                 [nearest, *_] = library.search("leaves", starter.vectors[2], 3)
                 assert nearest.item.label == "kind 2"
                 assert nearest.item.details == {"source": "made", "starter": 2}
                 library.delete_collection("leaves")
             assert library.list_collections() == []
+
+
+def test_renewed_with_a_new_model(starter, tmp_path):
+    with open_database(tmp_path / "readleaf.db") as database:
+        library = Library(database, tmp_path, model=MODEL, dim=4)
+        library.add_starter(starter)
+        items = library.list_items("leaves", label=None, after=0, limit=10)
+        library.update_item("leaves", items[2].id, label="mended")
+        library.delete_item("leaves", items[3].id)
+        library.add_item("leaves", vector=starter.vectors[0], label="mine", details={}, picture=None)
+        newer = replace(starter, vectors=-starter.vectors)
+        library = Library(database, tmp_path, model="b" * 64, dim=4)
+        assert library.search("leaves", starter.vectors[2], 9) == []
+        assert library.add_starter(newer) == 5
+        assert library.search("leaves", -starter.vectors[2], 1)[0].item.label == "mended"
+        assert library.get_collection("leaves").outdated == 1
+        assert library.add_starter(newer) == 0
 
 
 def test_a_collection_of_that_name_stays_as_it_is(starter, tmp_path):

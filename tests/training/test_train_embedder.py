@@ -39,11 +39,11 @@ def test_every_loss_trains(folder, tmp_path, loss):
     model = load_embedder(str(best))
     assert model.dim == 16
     assert model.provenance.data[1:] == ("made: 24 pictures of 4 classes",)
-    assert model.provenance.losses == ("cross_entropy", loss)
+    assert model.provenance.losses == (loss,)
     lines = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [1, 2]
     assert all(0 <= line["made/val_unseen_class/r@1"] <= 1 for line in lines)
-    assert all(line["made/val_unseen_class/mAP@R"] > 0 and line["mean loss"] > 0 for line in lines)
+    assert all(0 <= line["made/val_unseen_class/mAP@R"] <= 1 for line in lines)
     assert list((tmp_path / "run/tensorboard").iterdir())
     assert (tmp_path / "run/curves.png").stat().st_size > 1000
 
@@ -98,6 +98,8 @@ def test_it_learns(folder, tmp_path):
     events.Reload()
     losses = [event.value for event in events.Scalars("loss")]
     assert len(losses) == 20
+    lines = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
+    assert [line["mean loss"] for line in lines] == pytest.approx(losses, rel=1e-5)
     assert min(losses[-3:]) < losses[0]
 
 

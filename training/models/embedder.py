@@ -50,7 +50,7 @@ class Provenance:
     """What the weights of an embedder were learned from, first things first."""
 
     data: tuple[str, ...] = ()
-    losses: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()  # of our own training
 
 
 class Embedder(nn.Module):
@@ -132,9 +132,7 @@ def imagenet_embedder(shape: EmbedderShape) -> Embedder:
     """An embedder whose backbone has ImageNet weights, from a package, or else from timm's hub."""
     model = Embedder(shape)
     name, package = BACKBONES[shape.backbone]
-    model.provenance = Provenance(
-        (f"ImageNet-1k: the start, {package.__module__ if package else 'timm'}",), ("cross_entropy",)
-    )
+    model.provenance = Provenance((f"ImageNet-1k: the start, {package.__module__ if package else 'timm'}",))
     if package is None:
         try:
             pretrained = timm.create_model(name, pretrained=True, num_classes=0)
