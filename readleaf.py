@@ -190,7 +190,7 @@ def evaluate_embedder(
     for each in weights:
         figures = replace(evaluate(load_embedder(each), EMBEDDER_SIZE, data), weights=sha256_of(each))
         figures.write(metrics_file(each))
-        rows[each] = [figures]
+        rows[each] = [figures.metrics]
     comparison = compare(rows)
     shown = Table(*comparison.columns, box=None)
     for row in comparison.rows:

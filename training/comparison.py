@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from training.evaluate import EmbedderFigures
-
 SHOWN = ("/r@1", "/1-nn")  # of all metrics, those that a comparison is about
 PLACES = 4
 
@@ -22,14 +20,12 @@ class Comparison:
         return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def compare(models: Mapping[str, Sequence[EmbedderFigures]]) -> Comparison:
-    """One row a model, given its figures from one or several seeds: the mean, and ± the standard deviation."""
-    names = {name for runs in models.values() for run in runs for name in run.metrics if name.endswith(SHOWN)}
+def compare(models: Mapping[str, Sequence[Mapping[str, float]]]) -> Comparison:
+    """One row a model, given its metrics from one or several seeds: the mean, and ± the standard deviation."""
+    names = {name for runs in models.values() for run in runs for name in run if name.endswith(SHOWN)}
     # Unseen classes first, as they are what a metric is learned for.
     metrics = sorted(names, key=lambda name: (SHOWN.index("/" + name.rpartition("/")[2]), name))
-    rows = [
-        [model, *(_cell([run.metrics.get(name) for run in runs]) for name in metrics)] for model, runs in models.items()
-    ]
+    rows = [[model, *(_cell([run.get(name) for run in runs]) for name in metrics)] for model, runs in models.items()]
     return Comparison(["model", *metrics], rows)
 
 

@@ -28,17 +28,21 @@ function choose() {
   const image = document.querySelector("#query-picture img");
   if (!image?.naturalWidth) return;
   clear();
-  const area = drawn(image);
   pane = document.createElement("div");
   pane.className = "rl-pane";
   pane.title = "Draw a frame around the part to look at";
-  place(pane, area.left, area.top, area.width, area.height);
   const frame = pane.appendChild(document.createElement("div"));
   image.parentElement.style.position = "relative";
   image.parentElement.append(pane);
   image.addEventListener("load", clear, { once: true }); // another picture in the same place
 
-  let start = null;
+  let area = null, start = null;
+  pane.lay = () => {
+    area = drawn(image);
+    place(pane, area.left, area.top, area.width, area.height);
+    if (props.value) place(frame, ...props.value.split(",").map((pixels) => pixels * area.scale));
+  };
+  pane.lay();
   const within = (event) => {
     const box = pane.getBoundingClientRect();
     return [
@@ -85,4 +89,4 @@ element.addEventListener("click", (event) => {
   }
 });
 watch("value", () => props.value || clear()); // another picture
-addEventListener("resize", clear); // the frame would lie elsewhere; what was chosen stays chosen
+addEventListener("resize", () => pane?.lay());

@@ -27,7 +27,7 @@ def build_tab(page: gr.Blocks, client: Client, uploads: Path, sunflower: Path) -
                     collection = gr.Dropdown(label="Look in", elem_id="collection", interactive=True, scale=3)
                     only = gr.Dropdown(
                         [ANYTHING],
-                        value=ANYTHING,
+                        value="",
                         label="Only",
                         elem_id="only",
                         interactive=True,
@@ -36,14 +36,6 @@ def build_tab(page: gr.Blocks, client: Client, uploads: Path, sunflower: Path) -
                     )
                 picture = picture_field("Your picture", "query-picture")
                 region = region_field("region")
-                gr.Examples(
-                    [[str(file)] for file in (sunflower, *(each.file for each in PHOTOGRAPHS))],
-                    inputs=picture,
-                    label="No picture at hand? Try one of these",
-                    cache_examples=False,
-                    elem_id="gallery",
-                )
-                gr.HTML(credits_line(), padding=False)
             with gr.Column(scale=3):
                 result = gr.HTML(elem_id="similar-result", padding=False, js_on_load=similar_result.CHOOSE)
                 with gr.Row(visible=False, elem_classes="rl-line", elem_id="mend") as mend:
@@ -54,6 +46,14 @@ def build_tab(page: gr.Blocks, client: Client, uploads: Path, sunflower: Path) -
                     label = gr.Textbox(label="Keep your picture here as", elem_id="new-label", scale=3, max_lines=1)
                     add = gr.Button("Add it", elem_id="add", scale=1, min_width=90)
         note = gr.HTML(elem_id="similar-note", padding=False)
+        gr.Examples(
+            [[str(file)] for file in (sunflower, *(each.file for each in PHOTOGRAPHS))],
+            inputs=picture,
+            label="No picture at hand? Try one of these",
+            cache_examples=False,
+            elem_id="gallery",
+        )
+        gr.HTML(credits_line(), padding=False)
         changes = build_shelf(client, uploads, collection, note)
 
     query, shown = [collection, picture, only, region], [result, mend, keep]
