@@ -67,6 +67,8 @@ def measure(data: Sequence[str]) -> None:
     keep("batch/start", lambda: trained("batch/start", data, start))
     for batch in BATCHES:
         for loss in BATCH_LOSSES:
+            if not (RUNS / "batch/start/best.pt").exists():  # measured elsewhere
+                trained("batch/start", data, start)
             name, rate = f"batch/{loss}-{batch}", float(f"{3e-4 * (batch / 384) ** 0.5:.3g}")
             settings = {"loss": loss, "epochs": 1, "batch": batch, "rate": rate, **SMALL}
             settings["start"] = RUNS / "batch/start/best.pt"
