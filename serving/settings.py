@@ -27,7 +27,7 @@ class Settings(BaseSettings):
         description="The model repository, in Triton's layout; by default the one beside the code.",
     )
     starter: bool = Field(
-        default=True, description="Give a new data folder the collection of flowers and leaves to start with."
+        default=True, description="Offer the collection of flowers and leaves, once in the life of a data folder."
     )
     ui: bool = Field(default=True, description="Serve the page at `/`; without it only the API answers.")
     runtime: Literal["onnx"] = Field(default="onnx", description="What runs the models: `onnx` is in process.")

@@ -39,9 +39,13 @@ def insert_vectors(
 
 def renew_vectors(session: Session, collection: Collection, model: str, vectors: NDArray[np.float32]) -> int:
     """Replace vectors of the starter that another model made, whatever became of their labels; returns how many."""
-    outdated = session.scalars(select(Item).where(Item.collection_id == collection.id, Item.model != model)).all()
-    renewed = [item for item in outdated if item.details.get(STARTER_ROW, len(vectors)) < len(vectors)]
-    for item in renewed:
-        item.model, item.embedding = model, np.asarray(vectors[item.details[STARTER_ROW]], dtype="<f4").tobytes()
-        session.add(Change(collection_id=collection.id, item_id=item.id))
-    return len(renewed)
+    # Details are anybody's to write: an item with a picture is never the starter's, and a row must be one.
+    outdated = select(Item).where(Item.collection_id == collection.id, Item.model != model, Item.sha256.is_(None))
+    count = 0
+    for item in session.scalars(outdated).all():
+        row = item.details.get(STARTER_ROW)
+        if type(row) is int and 0 <= row < len(vectors):
+            item.model, item.embedding = model, np.asarray(vectors[row], dtype="<f4").tobytes()
+            session.add(Change(collection_id=collection.id, item_id=item.id))
+            count += 1
+    return count

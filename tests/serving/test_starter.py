@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from serving.library import Library
+from serving.library import Library, NewPicture
 from serving.repository import load_repository
 from serving.settings import Settings
 from serving.starter import Starter, read_starter
@@ -95,6 +95,21 @@ def test_renewed_with_a_new_model(starter, tmp_path):
         assert library.search("leaves", -starter.vectors[2], 1)[0].item.label == "mended"
         assert library.get_collection("leaves").outdated == 1
         assert library.add_starter(newer) == 0
+
+
+@pytest.mark.parametrize("row", ["x", None, -1, 6, 1.5, True, [0], {}])
+def test_details_that_only_look_like_the_starters(starter, tmp_path, row):
+    """Anybody may write an item's metadata; the next start must survive it, and leave other items alone."""
+    with open_database(tmp_path / "readleaf.db") as database:
+        library = Library(database, tmp_path, model=MODEL, dim=4)
+        library.add_starter(starter)
+        vector = starter.vectors[0]
+        library.add_item("leaves", vector=vector, label="odd", details={"starter": row}, picture=None)
+        picture = NewPicture(b"a picture", "image/png", 1, 1)
+        library.add_item("leaves", vector=vector, label="mine", details={"starter": 0}, picture=picture)
+        library = Library(database, tmp_path, model="b" * 64, dim=4)
+        assert library.add_starter(replace(starter, vectors=-starter.vectors)) == 6
+        assert library.get_collection("leaves").outdated == 2
 
 
 def test_a_collection_of_that_name_stays_as_it_is(starter, tmp_path):
