@@ -1,12 +1,14 @@
 """The one command. Heavy parts are imported by the command that needs them, so that `--help` is instant."""
 
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from training.comparison import Comparison
 
 app = typer.Typer(
     name="readleaf",
@@ -34,6 +36,14 @@ CollectionName = Annotated[str, typer.Argument(help="The collection's name.")]
 DataFolders = Annotated[
     list[Path], typer.Option("--data", help="A folder with labels.tsv, or with one a class; may be repeated.")
 ]
+WordFolders = Annotated[
+    list[Path], typer.Option("--data", help="A folder with labels.tsv, or with LMDB sets; may be repeated.")
+]
+Config = Annotated[Path, typer.Argument(help="A TOML file; training/configs/ has examples.")]
+Out = Annotated[Path, typer.Option(help="The folder of this training.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped.")]
+Changes = Annotated[list[str] | None, typer.Option("--set", help="key=value in place of the config's.")]
+ComparisonFile = Annotated[Path | None, typer.Option(help="Write the comparison as Markdown, too.")]
 Weights = Annotated[str, typer.Option(help="A checkpoint, or imagenet.")]
 Repository = Annotated[Path, typer.Option(help="The model repository to write into.")]
 
@@ -155,49 +165,91 @@ def index_rebuild(collection: CollectionName, url: Service = DEFAULT_SERVICE) ->
 
 @train_app.command("embedder")
 def train_embedder(
-    config: Annotated[Path, typer.Argument(help="A TOML file; training/configs/ has examples.")],
+    config: Config,
     data: DataFolders,
-    out: Annotated[Path, typer.Option(help="The folder of this training.")],
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped.")] = False,
-    change: Annotated[list[str] | None, typer.Option("--set", help="key=value in place of the config's.")] = None,
+    out: Out,
+    resume: Resume = False,
+    change: Changes = None,
 ) -> None:
     """Train the embedder; Ctrl-C stops it, --resume goes on."""
     from training.config import read_config
     from training.train_embedder import EmbedderTraining
     from training.train_embedder import train_embedder as train
 
-    changes = dict(entry.partition("=")[::2] for entry in change or ())
-    best = train(read_config(EmbedderTraining, config, changes), data, out, resume=resume)
+    best = train(read_config(EmbedderTraining, config, _changes(change)), data, out, resume=resume)
     typer.echo(f"the best weights are in {best}")
+
+
+@train_app.command("recognizer")
+def train_recognizer(
+    config: Config,
+    data: WordFolders,
+    out: Out,
+    resume: Resume = False,
+    change: Changes = None,
+) -> None:
+    """Train the recogniser on its proxy loss; Ctrl-C stops it, --resume goes on."""
+    from training.config import read_config
+    from training.train_recognizer import RecognizerTraining
+    from training.train_recognizer import train_recognizer as train
+
+    best = train(read_config(RecognizerTraining, config, _changes(change)), data, out, resume=resume)
+    typer.echo(f"the best weights are in {best}")
+
+
+@train_app.command("tune-recognizer")
+def tune_recognizer(config: Config, data: WordFolders, out: Out, change: Changes = None) -> None:
+    """Tune a trained recogniser on a learned surrogate of edit distance (LS-ED, FEDS), or go on with its proxy."""
+    from training.config import read_config
+    from training.tune_recognizer import RecognizerTuning
+    from training.tune_recognizer import tune_recognizer as tune
+
+    typer.echo(f"the weights are in {tune(read_config(RecognizerTuning, config, _changes(change)), data, out)}")
+
+
+@train_app.command("words-sheet")
+def words_sheet(
+    to: Annotated[Path, typer.Argument(help="The PNG to write.")],
+    count: Annotated[int, typer.Option(help="How many words.", min=1, max=2000)] = 500,
+    seed: Annotated[int, typer.Option(help="Another seed, other words.")] = 0,
+) -> None:
+    """Look at the words that the recogniser's renderer draws: a contact sheet."""
+    from training.data.contact_sheet import draw_sheet
+
+    draw_sheet(to, count, seed)
+    typer.echo(f"wrote {to}")
 
 
 @evaluate_app.command("embedder")
 def evaluate_embedder(
     data: DataFolders,
     weights: Annotated[list[str], typer.Option(help="A checkpoint, or imagenet; may be repeated.")],
-    table: Annotated[Path | None, typer.Option(help="Write the comparison as Markdown, too.")] = None,
+    table: ComparisonFile = None,
 ) -> None:
     """Nearest neighbours on validation pictures; the figures go to metrics.json beside each checkpoint."""
-    from rich.console import Console
-    from rich.table import Table
-
     from training.comparison import compare
-    from training.evaluate import evaluate_embedder as evaluate
-    from training.evaluate import metrics_file, sha256_of
+    from training.evaluate_embedder import evaluate_embedder as evaluate
     from training.models.embedder import load_embedder
 
     rows = {}
     for each in weights:
-        figures = replace(evaluate(load_embedder(each), EMBEDDER_SIZE, data), weights=sha256_of(each))
-        figures.write(metrics_file(each))
-        rows[each] = [figures.metrics]
-    comparison = compare(rows)
-    shown = Table(*comparison.columns, box=None)
-    for row in comparison.rows:
-        shown.add_row(*row)
-    Console().print(shown)
-    if table is not None:
-        table.write_text(comparison.markdown())
+        rows[each] = [evaluate(load_embedder(each), EMBEDDER_SIZE, data).keep(each).metrics]
+    _show(compare(rows), table)
+
+
+@evaluate_app.command("recognizer")
+def evaluate_recognizer(
+    data: WordFolders,
+    weights: Annotated[list[str], typer.Option(help="A checkpoint, or published; may be repeated.")],
+    table: ComparisonFile = None,
+) -> None:
+    """Accuracy, NED and total edit distance on validation crops; the figures go to metrics.json beside each."""
+    from training.comparison import READINGS, compare
+    from training.evaluate_recognizer import evaluate_recognizer as evaluate
+    from training.models.recognizer import load_recognizer
+
+    rows = {each: [evaluate(load_recognizer(each), data).keep(each).metrics] for each in weights}
+    _show(compare(rows, READINGS), table)
 
 
 @export_app.command("embedder")
@@ -209,7 +261,7 @@ def export_embedder(
 ) -> None:
     """Export the embedder with its figures, refusing a graph that differs from torch."""
     from export.embedder import export_embedder as export
-    from training.evaluate import EmbedderFigures
+    from training.evaluate_embedder import EmbedderFigures
     from training.models.embedder import load_embedder
 
     model = load_embedder(weights)
@@ -230,6 +282,23 @@ def export_starter(
 
     count = export(data, name, description, to / "embedder")
     typer.echo(f"wrote {to / 'embedder/starter.npz'}: {count} vectors")
+
+
+def _show(comparison: "Comparison", file: Path | None) -> None:
+    """A comparison on the screen, and as Markdown in a file."""
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(*comparison.columns, box=None)
+    for row in comparison.rows:
+        shown.add_row(*row)
+    Console().print(shown)
+    if file is not None:
+        file.write_text(comparison.markdown())
+
+
+def _changes(entries: list[str] | None) -> dict[str, str]:
+    return dict(entry.partition("=")[::2] for entry in entries or ())
 
 
 def main() -> None:

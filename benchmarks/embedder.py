@@ -16,7 +16,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from training.comparison import Comparison, compare
-from training.evaluate import EmbedderFigures, metrics_file
+from training.evaluate_embedder import EmbedderFigures
+from training.figures import metrics_file
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "runs/embedder"

@@ -8,7 +8,7 @@ from export.parity import check_parity
 from export.repository import replaced_folder, sha256_of, write_descriptions
 from export.wrapper import FromPixels
 from serving.manifest import Manifest, Preprocessing, Similarity, Tensor
-from training.evaluate import EmbedderFigures
+from training.evaluate_embedder import EmbedderFigures
 from training.models.embedder import Embedder
 
 BACKBONES = {"lite0": "EfficientNet-Lite0", "lite2": "EfficientNet-Lite2"}

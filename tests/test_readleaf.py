@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from training.evaluate import EmbedderFigures
+from training.evaluate_embedder import EmbedderFigures
 from training.models.embedder import load_embedder, save_embedder
 
 ROOT = Path(__file__).parents[1]
@@ -120,7 +120,7 @@ def test_export_without_figures(tmp_path):
     export = ("export", "embedder", "--weights", weights, "--to", tmp_path / "models")
     refused(readleaf(*export), 1, "readleaf evaluate")
     scale = np.linspace(0, 1, 101).tolist()
-    EmbedderFigures({}, "nothing", scale, scale, weights="another").write(tmp_path / "metrics.json")
+    EmbedderFigures({}, "another", "nothing", scale, scale).write(tmp_path / "metrics.json")
     refused(readleaf(*export), 1, "holds the figures of other weights")
     assert not (tmp_path / "models").exists()
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 ALPHANUMERIC = "0123456789abcdefghijklmnopqrstuvwxyz"
+PRINTABLE = "".join(map(chr, range(ord("!"), ord("~") + 1)))  # ASCII without the space: a word has none
 
 
 @dataclass(frozen=True)

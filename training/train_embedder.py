@@ -18,18 +18,18 @@ from training.data.augment import random_view
 from training.data.balanced import BalancedBatches
 from training.data.labelled import LabelledFile, read_labels
 from training.errors import DataError
-from training.evaluate import embed_files, validate_embedder
+from training.evaluate_embedder import embed_files, validate_embedder
 from training.large_batch import large_batch_step
 from training.losses import mixed_recall_at_k, positive_pairs, recall_at_k, smooth_ap, supcon, triplet
 from training.models.embedder import (
     Embedder,
     EmbedderShape,
-    Provenance,
     imagenet_embedder,
     load_embedder,
     save_embedder,
 )
 from training.models.halves import split
+from training.models.provenance import Provenance
 from training.models.whitening import whiten
 from training.run_folder import RunFolder
 

@@ -10,11 +10,14 @@ from export.embedder import export_embedder
 from export.parity import ParityError
 from serving.repository import load_repository
 from serving.settings import Settings
-from training.evaluate import EmbedderFigures
-from training.models.embedder import Provenance, load_embedder
+from training.evaluate_embedder import EmbedderFigures
+from training.models.embedder import load_embedder
+from training.models.provenance import Provenance
 
 SHIPPED = Settings.model_fields["models_dir"].default
-FIGURES = EmbedderFigures({"r@1": 0.5}, "nothing", np.linspace(0, 0.5, 101).tolist(), np.linspace(0.5, 1, 101).tolist())
+FIGURES = EmbedderFigures(
+    {"r@1": 0.5}, "", "nothing", np.linspace(0, 0.5, 101).tolist(), np.linspace(0.5, 1, 101).tolist()
+)
 
 
 def contents(folder):

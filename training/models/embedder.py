@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from training.errors import DataError
 from training.models.pooling import POOLINGS
+from training.models.provenance import Provenance
 
 SCALES = (1.0, 2**0.5, 0.5**0.5)  # of instance search in the thesis
 
@@ -43,14 +44,6 @@ class EmbedderShape:
                 raise DataError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
         if (self.pooling == "cls") != self.backbone.startswith("vit"):
             raise DataError(f"pooling {self.pooling!r} does not fit the backbone {self.backbone}: cls is for ViT alone")
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """What the weights of an embedder were learned from, first things first."""
-
-    data: tuple[str, ...] = ()
-    losses: tuple[str, ...] = ()  # of our own training
 
 
 class Embedder(nn.Module):

@@ -29,6 +29,9 @@ class Sources:
 
     generator: Callable[[], Pair] | None = None
     model: Callable[[], ModelBatch] | None = None
+    # Local pairs that the model made a little earlier, in place of new ones: a model may be slow, and mostly right.
+    recent: Callable[[], Pair] | None = None
+    local: bool = True  # False: learn from the generator alone, whatever model is tuned
 
     def __post_init__(self) -> None:
         if self.generator is None and self.model is None:
@@ -37,8 +40,37 @@ class Sources:
     def pairs(self) -> list[Pair]:
         """One batch from each source, without a graph."""
         found = [] if self.generator is None else [self.generator()]
-        if self.model is not None:
+        if self.local and self.recent is not None:
+            found.append(self.recent())
+        elif self.local and self.model is not None:
             with torch.no_grad():
                 batch = self.model()
             found.append((batch.prediction, batch.truth))
         return found
+
+
+class RecentPairs:
+    """The last pairs that a model made; draws as many right ones as wrong ones by a little, by much, and so on."""
+
+    def __init__(self, capacity: int, metric: Callable[[Tensor, Tensor], Tensor], *, batch: int, seed: int = 0) -> None:
+        self.capacity, self.metric, self.batch = capacity, metric, batch
+        self.random = torch.Generator().manual_seed(seed)
+        self.prediction = self.truth = self.exact = torch.empty(0)
+
+    def add(self, prediction: Tensor, truth: Tensor) -> None:
+        """Take in pairs; the oldest go when there is no room. Kept in half precision."""
+        new = prediction.detach().half(), truth.half(), self.metric(prediction.detach(), truth)
+        if not len(self.exact):
+            self.prediction, self.truth, self.exact = new
+            return
+        olds = self.prediction, self.truth, self.exact
+        joined = [torch.cat([old, own])[-self.capacity :] for old, own in zip(olds, new, strict=True)]
+        self.prediction, self.truth, self.exact = joined
+
+    def __call__(self) -> Pair:
+        """A batch, even over the values of the metric, of which 3 and more are one."""
+        values = self.exact.clamp(max=3).long()
+        counts = torch.bincount(values, minlength=4)
+        weights = (1.0 / counts.clamp(min=1))[values]
+        chosen = torch.multinomial(weights, self.batch, replacement=True, generator=self.random)
+        return self.prediction[chosen].float(), self.truth[chosen].float()

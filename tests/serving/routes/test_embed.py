@@ -6,7 +6,7 @@ import torch
 
 from export.embedder import export_embedder
 from training.data.labelled import load_pixels
-from training.evaluate import EmbedderFigures
+from training.evaluate_embedder import EmbedderFigures
 from training.models.embedder import load_embedder
 from ui.samples import LEAVES, draw_leaf
 
@@ -21,7 +21,7 @@ def test_32_pictures_are_unit_vectors_equal_to_torch(start_service, pictures, tm
     """From torch through the export and the service and back: the same vectors."""
     model = load_embedder("imagenet")
     scale = np.linspace(0, 1, 101).tolist()
-    export_embedder(model, 224, EmbedderFigures({}, "nothing", scale, scale), tmp_path / "models")
+    export_embedder(model, 224, EmbedderFigures({}, "", "nothing", scale, scale), tmp_path / "models")
     answer = start_service(models_dir=tmp_path / "models").client.embed(pictures)
     vectors = np.array(answer.embeddings)
     assert vectors.shape == (32, answer.dim)

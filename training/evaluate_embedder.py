@@ -1,11 +1,9 @@
 """Scores a model on validation pictures and keeps the figures in `metrics.json`."""
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +12,7 @@ from rich.progress import track
 
 from training.data.labelled import LabelledFile, load_pixels, read_labels
 from training.errors import DataError
+from training.figures import Figures
 from training.metrics.rejection import calibrate_rejection
 from training.metrics.retrieval import average_precision_at_r, recall_at, similarity_percentiles
 from training.models.embedder import Embedder
@@ -24,50 +23,13 @@ MOST_COMPARED = 5000  # pictures of which all pairs are looked at
 
 
 @dataclass(frozen=True)
-class EmbedderFigures:
+class EmbedderFigures(Figures):
     """What `metrics.json` of an embedder holds."""
 
-    metrics: dict[str, float]
-    measured_on: str
-    different: list[float]
-    same: list[float]
+    measured_on: str = ""
+    different: list[float] = field(default_factory=list)  # percentiles of similarities
+    same: list[float] = field(default_factory=list)
     reject_below: float | None = None
-    weights: str = ""  # sha256 of the checkpoint they belong to
-
-    def write(self, file: Path) -> None:
-        """Write them as JSON."""
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(asdict(self), indent=1) + "\n")
-
-    @classmethod
-    def of(cls, weights: str) -> "EmbedderFigures":
-        """The figures beside a checkpoint; refuses those of another."""
-        file = metrics_file(weights)
-        figures = cls.read(file)
-        if figures.weights != sha256_of(weights):
-            raise DataError(f"{file} holds the figures of other weights; run `readleaf evaluate embedder` on {weights}")
-        return figures
-
-    @classmethod
-    def read(cls, file: Path) -> "EmbedderFigures":
-        """Read what `write` wrote."""
-        try:
-            return cls(**json.loads(file.read_text()))
-        except (OSError, ValueError, TypeError) as error:
-            raise DataError(f"{file} holds no figures ({error}); `readleaf evaluate embedder` writes them") from error
-
-
-def metrics_file(weights: str) -> Path:
-    """Where the figures of a checkpoint (or of imagenet) are kept: beside it."""
-    return (Path("runs/imagenet") if weights == "imagenet" else Path(weights).parent) / "metrics.json"
-
-
-def sha256_of(weights: str) -> str:
-    """What tells a checkpoint from another; `imagenet` is itself."""
-    if weights == "imagenet":
-        return weights
-    with Path(weights).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def evaluate_embedder(model: Embedder, size: int, folders: Sequence[Path]) -> EmbedderFigures:
@@ -103,7 +65,11 @@ def evaluate_embedder(model: Embedder, size: int, folders: Sequence[Path]) -> Em
         f"{len(measured)} pictures of {len(set(labels))} classes {'never trained on ' if unseen else ''}({sources})"
     )
     return EmbedderFigures(
-        {name: round(value, 4) for name, value in metrics.items()}, described, different, same, reject_below
+        {name: round(value, 4) for name, value in metrics.items()},
+        measured_on=described,
+        different=different,
+        same=same,
+        reject_below=reject_below,
     )
 
 

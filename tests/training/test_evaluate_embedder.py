@@ -1,7 +1,7 @@
 import pytest
 
 from training.errors import DataError
-from training.evaluate import EmbedderFigures, evaluate_embedder
+from training.evaluate_embedder import EmbedderFigures, evaluate_embedder
 from training.models.embedder import load_embedder
 
 
