@@ -39,6 +39,7 @@ bench: setup
 	$(BIN)/python benchmarks/rotated_iou.py
 	$(BIN)/python benchmarks/surrogates.py
 	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/renderer.py
 
 soak: setup browser
 	$(BIN)/pytest --soak --timeout 3600 -s -m campaign

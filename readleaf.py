@@ -45,6 +45,8 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on with a training th
 Changes = Annotated[list[str] | None, typer.Option("--set", help="key=value in place of the config's.")]
 ComparisonFile = Annotated[Path | None, typer.Option(help="Write the comparison as Markdown, too.")]
 Weights = Annotated[str, typer.Option(help="A checkpoint, or imagenet.")]
+CardTable = Annotated[Path | None, typer.Option(help="A table in Markdown for the card.")]
+CardNotes = Annotated[Path | None, typer.Option(help="Findings in Markdown for the card.")]
 Repository = Annotated[Path, typer.Option(help="The model repository to write into.")]
 
 
@@ -65,6 +67,24 @@ def serve(
 
     page = partial(mount_page, data_dir=settings.data_dir, max_file_size=settings.max_image_bytes)
     return run_server(settings, page)
+
+
+@app.command()
+def read(
+    pictures: Annotated[list[Path], typer.Argument(help="Pictures, or folders of pictures.", exists=True)],
+    crops: Annotated[bool, typer.Option("--crops", help="Each picture shows one word.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Read words, without a running service: file, text and confidence, separated by tabs."""
+    from serving.logs import configure_logs
+    from serving.read_commands import read_crops
+    from serving.settings import load_settings
+
+    if not crops:
+        raise typer.BadParameter("whole pictures cannot be read yet; crops of single words can, with --crops")
+    settings = load_settings()
+    configure_logs("warning", settings.log_format)
+    raise typer.Exit(1 if read_crops(pictures, settings, typer.echo, as_json=as_json) else 0)
 
 
 @models_app.command("list")
@@ -256,8 +276,8 @@ def evaluate_recognizer(
 def export_embedder(
     weights: Weights,
     to: Repository = Path("models"),
-    comparison: Annotated[Path | None, typer.Option(help="A table in Markdown for the card.")] = None,
-    notes: Annotated[Path | None, typer.Option(help="Findings in Markdown for the card.")] = None,
+    comparison: CardTable = None,
+    notes: CardNotes = None,
 ) -> None:
     """Export the embedder with its figures, refusing a graph that differs from torch."""
     from export.embedder import export_embedder as export
@@ -267,6 +287,24 @@ def export_embedder(
     model = load_embedder(weights)
     table, findings = (file.read_text() if file else "" for file in (comparison, notes))
     manifest = export(model, EMBEDDER_SIZE, EmbedderFigures.of(weights), to, comparison=table, notes=findings)
+    typer.echo(f"wrote {to / manifest.name}, version {manifest.version}, sha256 {manifest.sha256[:12]}…")
+
+
+@export_app.command("recognizer")
+def export_recognizer(
+    weights: Annotated[str, typer.Option(help="A checkpoint, or published.")],
+    to: Repository = Path("models"),
+    comparison: CardTable = None,
+    notes: CardNotes = None,
+) -> None:
+    """Export the recogniser with its figures, refusing a graph that differs from torch."""
+    from export.recognizer import export_recognizer as export
+    from training.evaluate_recognizer import RecognizerFigures
+    from training.models.recognizer import load_recognizer
+
+    model = load_recognizer(weights)
+    table, findings = (file.read_text() if file else "" for file in (comparison, notes))
+    manifest = export(model, RecognizerFigures.of(weights), to, comparison=table, notes=findings)
     typer.echo(f"wrote {to / manifest.name}, version {manifest.version}, sha256 {manifest.sha256[:12]}…")
 
 

@@ -1,6 +1,6 @@
 """`CARD.md`: what a model is, what it was measured to do, what it is bad at."""
 
-from serving.manifest import Manifest
+from serving.manifest import EmbedderManifest, RecognizerManifest
 
 # Of the sets that our models were trained on, as their publishers state it.
 LICENCES = {
@@ -9,10 +9,15 @@ LICENCES = {
     "cub200": "a research benchmark, no licence stated",
     "plantdoc": "CC BY 4.0",
     "grocery": "MIT",
+    "icdar15": "CC BY 4.0, second hand",
+    "iiit5k": "a research benchmark, no licence stated",
+    "wordart": "a research benchmark, no licence stated",
+    "PP-OCRv6 small": "weights by PaddlePaddle",
+    "rendered words": "drawn by our own renderer",
 }
 
 
-def embedder_card(manifest: Manifest, difference: float, comparison: str, notes: str) -> str:
+def embedder_card(manifest: EmbedderManifest, difference: float, comparison: str, notes: str) -> str:
     """The embedder's card, every figure from its manifest or from the comparison that `readleaf evaluate` wrote.
 
     `notes` is what people found who looked at it, in Markdown.
@@ -60,11 +65,51 @@ Licence of this model: {manifest.licence}. None of the pictures is part of it.
 {_added(notes)}"""
 
 
+def recognizer_card(manifest: RecognizerManifest, difference: float, comparison: str, notes: str) -> str:
+    """The recogniser's card, every figure from its manifest or from the comparison that `readleaf evaluate` wrote."""
+    rows = "\n".join(f"| {name} | {value:g} |" for name, value in manifest.metrics.items())
+    data = "\n".join(f"- {entry} ({_licence(entry)})" for entry in manifest.training_data)
+    canvas = manifest.canvas
+    return f"""# {manifest.name}, version {manifest.version}
+
+{manifest.title}.
+
+A crop of one word becomes its text: {len(manifest.symbols)} printable ASCII characters, no spaces, no other scripts.
+
+**Input** `{manifest.inputs[0].name}`: uint8 RGB pixels [N, {canvas.height}, width, 3]: the crop scaled to the height
+and filled up with grey on the right to a width of {canvas.width}, or as many steps of {canvas.step} more as it needs,
+up to {canvas.longest}.
+**Output** `classes` and `probabilities`, [N, width / 8, 3]: at each place the best answer and two others; the best is
+−1 where no character begins, and {len(manifest.symbols)} stands for no character.
+
+A crop more than {canvas.tall:g} times as high as wide is also read on either side, and such a reading taken if its
+characters are surer by {canvas.surer_by:g} on the average.
+
+## Measured
+
+By `readleaf evaluate recognizer` on validation crops: the share of words without a mistake, the mean of 1 − distance /
+length (ned), and the total edit distance (ted). Compared case-insensitively on [0-9a-z], as the thesis does;
+"printable" compares all characters as they stand. `ece` is the calibration error of the word's confidence.
+
+| metric | value |
+|---|---|
+{rows}
+
+The exported graph differs from torch by at most {difference:.1e}, and reads the same words.
+{_added(f"## Step by step{chr(10)}{chr(10)}{comparison}" if comparison else "")}
+## Trained on
+
+{data}
+
+Licence of this model: {manifest.licence}. None of the pictures is part of it.
+{_added(notes)}"""
+
+
 def _licence(entry: str) -> str:
     return LICENCES.get(entry.partition(":")[0], "licence not known to us")
 
 
-def _rejection(manifest: Manifest) -> str:
+def _rejection(manifest: EmbedderManifest) -> str:
     assert manifest.similarity is not None
     if manifest.similarity.reject_below is None:
         return ""

@@ -7,7 +7,7 @@ from export.graph import write_graph
 from export.parity import check_parity
 from export.repository import replaced_folder, sha256_of, write_descriptions
 from export.wrapper import FromPixels
-from serving.manifest import Manifest, Preprocessing, Similarity, Tensor
+from serving.manifest import EmbedderManifest, Preprocessing, Similarity, Tensor
 from training.evaluate_embedder import EmbedderFigures
 from training.models.embedder import Embedder
 
@@ -25,7 +25,7 @@ TOLERANCE = 1e-5
 
 def export_embedder(
     model: Embedder, size: int, figures: EmbedderFigures, repository: Path, *, comparison: str = "", notes: str = ""
-) -> Manifest:
+) -> EmbedderManifest:
     """Export, compare with torch, describe; an export that fails leaves the repository as it was.
 
     `comparison` is a table of what other losses reach, `notes` what people found who looked at it: both for the card.
@@ -34,12 +34,11 @@ def export_embedder(
     wrapped = FromPixels(model).eval()
     with replaced_folder(repository / "embedder") as folder:
         graph = folder / str(VERSION) / "model.onnx"
-        write_graph(wrapped, frame, "images", "embeddings", graph)
+        write_graph(wrapped, frame, "images", ("embeddings",), graph)
         difference = check_parity(wrapped, graph, frame, max_batch=MAX_BATCH, tolerance=TOLERANCE)
-        manifest = Manifest(
+        manifest = EmbedderManifest(
             name="embedder",
             version=VERSION,
-            task="embed",
             title=_title(model),
             sha256=sha256_of(graph),
             inputs=[Tensor(name="images", dtype="uint8", shape=[-1, *frame])],

@@ -2,7 +2,9 @@
 
 import logging
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import onnx
 import torch
@@ -11,10 +13,17 @@ from torch import nn
 OPSET = 18
 
 
-def write_graph(module: nn.Module, frame: tuple[int, ...], input_name: str, output_name: str, file: Path) -> None:
-    """Export `module`, which takes uint8 [N, *frame], to `file`."""
+def write_graph(
+    module: nn.Module,
+    frame: tuple[int, ...],
+    input_name: str,
+    output_names: Sequence[str],
+    file: Path,
+    varying: Mapping[int, Any] | None = None,
+) -> None:
+    """Export `module`, which takes uint8 [N, *frame], to `file`; `varying` names other axes that are not fixed."""
     example = torch.zeros((2, *frame), dtype=torch.uint8)
-    batch = torch.export.Dim("batch", min=1, max=4096)
+    axes = {0: torch.export.Dim("batch", min=1, max=4096), **(varying or {})}
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # the exporter warns of its own internals
@@ -23,8 +32,8 @@ def write_graph(module: nn.Module, frame: tuple[int, ...], input_name: str, outp
             (example,),
             dynamo=True,
             input_names=[input_name],
-            output_names=[output_name],
-            dynamic_shapes=({0: batch},),
+            output_names=list(output_names),
+            dynamic_shapes=(axes,),
             opset_version=OPSET,
             verbose=False,
         )

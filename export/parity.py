@@ -1,5 +1,6 @@
 """The gate every export must pass: torch and onnxruntime agree at several batch sizes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 from torch import nn
 
 SMALL_BATCHES = (1, 2, 7)
+WORD_TOLERANCE = 1e-3  # of probabilities: a difference in logits of 1e-4 can grow so much on noise
 
 
 class ParityError(Exception):
@@ -34,6 +36,36 @@ def check_parity(module: nn.Module, file: Path, frame: tuple[int, ...], *, max_b
                 f"at most {tolerance:.3g} is allowed; the graph was not kept"
             )
         worst = max(worst, difference)
+    return worst
+
+
+def check_words(
+    module: nn.Module, file: Path, height: int, widths: Sequence[int], *, max_batch: int, channels: int = 3
+) -> float:
+    """Compare a recogniser's answers at several batch sizes and widths; returns the worst difference or raises.
+
+    Probabilities must agree, and so must classes wherever the best answer is not a matter of rounding.
+    """
+    session = ort.InferenceSession(file, providers=["CPUExecutionProvider"])
+    [graph_input] = session.get_inputs()
+    generator = np.random.default_rng(0)
+    worst = 0.0
+    for width in widths:
+        for batch in dict.fromkeys((*SMALL_BATCHES, max_batch if width == min(widths) else 1)):
+            pixels = _pictures(generator, batch, (height, width, channels))
+            with torch.inference_mode():
+                classes, expected = (part.numpy() for part in module(torch.from_numpy(pixels)))
+            found, actual = session.run(None, {graph_input.name: pixels})
+            if actual.shape != expected.shape:
+                raise ParityError(f"{file.name} at batch {batch}: shape {actual.shape}, torch has {expected.shape}")
+            difference = float(np.abs(actual - expected).max())
+            clear = expected[..., 0] - expected[..., 1] > 2 * WORD_TOLERANCE
+            if not difference <= WORD_TOLERANCE or (found[..., 0] != classes[..., 0])[clear].any():
+                raise ParityError(
+                    f"{file.name} at batch {batch}, width {width}: worst difference to torch {difference:.3g}, "
+                    f"at most {WORD_TOLERANCE:.3g} is allowed; the graph was not kept"
+                )
+            worst = max(worst, difference)
     return worst
 
 

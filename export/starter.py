@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime as ort
 from rich.progress import track
 
-from serving.manifest import read_manifest
+from serving.manifest import EmbedderManifest, read_manifest
 from serving.starter import Starter
 from training.data.labelled import LabelledFile, load_pixels, read_labels
 from training.errors import DataError
@@ -22,6 +22,8 @@ def export_starter(folders: Sequence[Path], name: str, description: str, model: 
     if not files:
         raise DataError("no picture of the set train in the data")
     manifest = read_manifest(model)
+    if not isinstance(manifest, EmbedderManifest):
+        raise DataError(f"{model} holds no embedder")
     session = ort.InferenceSession(model / manifest.model_file, providers=["CPUExecutionProvider"])
     width, height = manifest.preprocessing.width, manifest.preprocessing.height
 

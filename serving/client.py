@@ -24,11 +24,13 @@ from serving.schemas import (
     JobInfo,
     ModelList,
     Problem,
+    RecognizeResponse,
     SearchResponse,
 )
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Picture = Path | bytes
+SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"}  # of files that may be pictures
 
 
 class ApiError(Exception):
@@ -75,6 +77,12 @@ class Client:
     def embed(self, images: Sequence[Picture]) -> EmbedResponse:
         """One unit vector for each picture."""
         return self._call(EmbedResponse, "POST", "/v1/embed", files=[_part("images", image) for image in images])
+
+    def recognize(self, crops: Sequence[Picture], *, details: bool = False) -> RecognizeResponse:
+        """The word on each crop; `details` adds how sure each character is, and what else it may be."""
+        files = [_part("images", crop) for crop in crops]
+        form = {"details": "true"} if details else {}
+        return self._call(RecognizeResponse, "POST", "/v1/recognize", files=files, data=form)
 
     def collections(self) -> CollectionList:
         """All collections."""

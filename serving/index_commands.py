@@ -10,11 +10,10 @@ from rich.console import Console
 from rich.progress import Progress, track
 from rich.table import Table
 
-from serving.client import ApiError, Client
+from serving.client import SUFFIXES, ApiError, Client
 from serving.schemas import ItemInfo, JobInfo, SearchResponse
 
 POLL_SECONDS = 0.3
-SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"}
 
 
 def show_collections(client: Client, console: Console) -> None:

@@ -21,7 +21,7 @@ from serving.errors import DiskFull, JobMissing, PictureExists, ReadleafError
 from serving.images import describe
 from serving.library import Library, NewPicture
 from serving.pipelines.archive import Archive, Entry
-from serving.pipelines.embed import Upload
+from serving.pipelines.upload import Upload
 from serving.store.database import Database
 from serving.store.tables import Job, JobError, now
 

@@ -7,11 +7,10 @@ half understood would serve wrong answers in silence.
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from serving.errors import ManifestInvalid
 
-Task = Literal["embed"]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,62}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -21,7 +20,7 @@ class _Frozen(BaseModel):
 
 
 class Tensor(_Frozen):
-    """An input or output of the graph; -1 stands for the batch."""
+    """An input or output of the graph; -1 stands for the batch, and for any other length that may vary."""
 
     name: str
     dtype: Literal["uint8", "float32", "int64"]
@@ -46,33 +45,48 @@ class Similarity(_Frozen):
     )
 
 
+class Canvas(_Frozen):
+    """How a word's crop becomes the graph's raw pixels.
+
+    Scaled to the height, filled up with grey on the right to the width, or to so many steps more as it needs; what is
+    longer than `longest` is squeezed into it. A crop `tall` times as high as wide is also read on either side, and
+    such a reading taken if it is surer by `surer_by`.
+    """
+
+    height: int = Field(gt=0)
+    width: int = Field(gt=0)
+    step: int = Field(gt=0)
+    longest: int = Field(gt=0)
+    tall: float = Field(gt=1)
+    surer_by: float = Field(ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> "Canvas":
+        if self.longest < self.width:
+            raise ValueError(f"longest is {self.longest}, less than the width {self.width}")
+        return self
+
+
 class Manifest(_Frozen):
-    """One version of one model."""
+    """One version of one model; each task adds what its callers must know."""
 
     schema_version: Literal[1] = 1
     name: Name
     version: int = Field(ge=1)
-    task: Task
+    task: str
     title: str
     sha256: Sha256
     inputs: list[Tensor] = Field(min_length=1)
     outputs: list[Tensor] = Field(min_length=1)
     max_batch: int = Field(ge=1)
-    preprocessing: Preprocessing
-    dim: int = Field(gt=0)
-    similarity: Similarity | None = None
     metrics: dict[str, float]
     training_data: list[str]
     licence: str
 
-    @model_validator(mode="after")
-    def _agrees_with_itself(self) -> "Manifest":
-        frame = [-1, self.preprocessing.height, self.preprocessing.width, 3]
-        if self.inputs[0].shape != frame:
-            raise ValueError(f"inputs[0].shape is {self.inputs[0].shape}, but preprocessing makes {frame}")
-        if self.outputs[0].shape != [-1, self.dim]:
-            raise ValueError(f"outputs[0].shape is {self.outputs[0].shape}, but dim is {self.dim}")
-        return self
+    @property
+    def example_shape(self) -> tuple[int, ...]:
+        """The shape of one picture as the graph takes it, without the batch."""
+        return tuple(self.inputs[0].shape[1:])
 
     @property
     def model_file(self) -> str:
@@ -84,16 +98,68 @@ class Manifest(_Frozen):
         (folder / "manifest.json").write_text(self.model_dump_json(indent=1, exclude_none=True) + "\n")
 
 
-def read_manifest(folder: Path) -> Manifest:
+class EmbedderManifest(Manifest):
+    """A model that makes vectors of pictures."""
+
+    task: Literal["embed"] = "embed"
+    preprocessing: Preprocessing
+    dim: int = Field(gt=0)
+    similarity: Similarity | None = None
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> "EmbedderManifest":
+        frame = [-1, self.preprocessing.height, self.preprocessing.width, 3]
+        if self.inputs[0].shape != frame:
+            raise ValueError(f"inputs[0].shape is {self.inputs[0].shape}, but preprocessing makes {frame}")
+        if self.outputs[0].shape != [-1, self.dim]:
+            raise ValueError(f"outputs[0].shape is {self.outputs[0].shape}, but dim is {self.dim}")
+        return self
+
+
+class RecognizerManifest(Manifest):
+    """A model that reads the word on a crop.
+
+    Its outputs are `classes` [N, places, answers] and `probabilities` of the same shape: at each place the most
+    probable answers, best first. A class is a place in `symbols`, or len(symbols) for no character; the best answer
+    is −1 where no character begins.
+    """
+
+    task: Literal["recognize"] = "recognize"
+    canvas: Canvas
+    symbols: str = Field(min_length=1)
+
+    @property
+    def example_shape(self) -> tuple[int, ...]:
+        """The shape of one crop as the graph takes it, without the batch; wider ones are taken, too."""
+        return self.canvas.height, self.canvas.width, 3
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> "RecognizerManifest":
+        frame = [-1, self.canvas.height, -1, 3]
+        if self.inputs[0].shape != frame:
+            raise ValueError(f"inputs[0].shape is {self.inputs[0].shape}, but the canvas makes {frame}")
+        names = [tensor.name for tensor in self.outputs]
+        if names != ["classes", "probabilities"]:
+            raise ValueError(f"outputs are {', '.join(names)}; they must be classes, probabilities")
+        return self
+
+
+AnyManifest = Annotated[EmbedderManifest | RecognizerManifest, Field(discriminator="task")]
+_ADAPTER: TypeAdapter[EmbedderManifest | RecognizerManifest] = TypeAdapter(AnyManifest)
+
+
+def read_manifest(folder: Path) -> EmbedderManifest | RecognizerManifest:
     """Read and check `folder/manifest.json`."""
     file = folder / "manifest.json"
     try:
-        manifest = Manifest.model_validate_json(file.read_bytes())
+        manifest = _ADAPTER.validate_json(file.read_bytes())
     except OSError as error:
         raise ManifestInvalid(f"{file} cannot be read ({error.strerror}); export the model again") from error
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
+        # The first part of a place only repeats the task; a task that is not known has no place.
+        unknown_task = first["type"].startswith("union_tag")
+        where = "task" if unknown_task else ".".join(map(str, first["loc"][1:])) or "the file"
         raise ManifestInvalid(f"{file}: {where}: {first['msg']}; export the model again") from error
     if manifest.name != folder.name:
         raise ManifestInvalid(

@@ -1,11 +1,15 @@
 """The model repository on disk: finds the models, and refuses any file that is not what its manifest says."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from serving.errors import ModelCorrupt, ModelsMissing
+from serving.errors import ManifestInvalid, ModelCorrupt, ModelsMissing
 from serving.manifest import Manifest, read_manifest
+
+Kind = TypeVar("Kind", bound=Manifest)
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,16 @@ def load_repository(folder: Path) -> dict[str, StoredModel]:
     if not found:
         raise ModelsMissing(f"the model folder {folder} holds no model; put an exported model there")
     return {model.manifest.name: model for model in map(_load, found)}
+
+
+def manifest_of(models: Mapping[str, StoredModel], name: str, kind: type[Kind]) -> Kind:
+    """The manifest of a model that the service cannot do without; raises a SetupError if it is not there."""
+    if name not in models:
+        raise ModelsMissing(f"the model folder has no model named {name}; export one into it")
+    manifest = models[name].manifest
+    if not isinstance(manifest, kind):
+        raise ManifestInvalid(f"{models[name].file.parents[1]}: its task is {manifest.task}; export the model again")
+    return manifest
 
 
 def _load(folder: Path) -> StoredModel:

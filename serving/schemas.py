@@ -67,7 +67,8 @@ class ModelInfo(BaseModel):
     task: str = Field(examples=["embed"])
     title: str
     sha256: str
-    dim: int = Field(description="length of the vectors it makes", examples=[512])
+    dim: int | None = Field(default=None, description="length of the vectors it makes", examples=[512])
+    symbols: str | None = Field(default=None, description="characters it can read")
     metrics: dict[str, float]
     training_data: list[str]
     licence: str
@@ -95,6 +96,37 @@ class EmbedResponse(BaseModel):
     model: ModelRef
     dim: int = Field(examples=[512])
     embeddings: list[list[float]] = Field(description="[images, dim]; every row has length 1")
+
+
+class Alternative(BaseModel):
+    """What a character may be instead."""
+
+    text: str = Field(description="a character, or nothing at all")
+    confidence: float = Field(ge=0, le=1)
+
+
+class CharacterReading(BaseModel):
+    """One character of a word, and how sure it is."""
+
+    text: str
+    confidence: float = Field(ge=0, le=1)
+    alternatives: list[Alternative] = Field(description="most probable first")
+
+
+class WordReading(BaseModel):
+    """What stands on one crop."""
+
+    text: str = Field(description="printable ASCII; empty if nothing could be read", examples=["Readleaf"])
+    confidence: float = Field(ge=0, le=1, description="how probably the whole word is right")
+    turned: int = Field(description="degrees clockwise by which the crop was turned to be read: 0, 90 or 270")
+    characters: list[CharacterReading] | None = Field(default=None, description="with `details` only")
+
+
+class RecognizeResponse(BaseModel):
+    """One reading for each crop, in the order sent."""
+
+    model: ModelRef
+    results: list[WordReading]
 
 
 class NewCollection(BaseModel):

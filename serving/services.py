@@ -13,13 +13,15 @@ import structlog
 from fastapi import Depends, Request
 
 from serving.admission import Admission
-from serving.errors import DataFolderUnusable, ModelsMissing
+from serving.errors import DataFolderUnusable
 from serving.images import ImageLimits
 from serving.jobs import Jobs
 from serving.library import Library
+from serving.manifest import EmbedderManifest, RecognizerManifest
 from serving.metrics import Metrics
 from serving.pipelines.embed import Embedder
-from serving.repository import StoredModel, load_repository
+from serving.pipelines.recognize import Recognizer
+from serving.repository import StoredModel, load_repository, manifest_of
 from serving.runtime import Runtime
 from serving.runtime.in_process import InProcessRuntime
 from serving.settings import Settings
@@ -39,6 +41,7 @@ class Services:
     runtime: Runtime
     admission: Admission
     embedder: Embedder
+    recognizer: Recognizer
     library: Library
     jobs: Jobs
 
@@ -48,20 +51,20 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
     """Check the folders, load and warm up every model; raises SetupError with one clear sentence."""
     prepare_data_folder(settings.data_dir)
     models = load_repository(settings.models_dir)
-    if "embedder" not in models:
-        raise ModelsMissing(f"{settings.models_dir} has no model named embedder; export one into it")
+    manifest = manifest_of(models, "embedder", EmbedderManifest)
+    words = manifest_of(models, "recognizer", RecognizerManifest)
     cv2.setNumThreads(1)  # the workers below are the parallelism
     runtime = InProcessRuntime(models, settings.device, metrics)
     threads = settings.threads or os.cpu_count() or 1
-    manifest = models["embedder"].manifest
+    limits = ImageLimits.of(settings)
     with (
         ThreadPoolExecutor(threads, thread_name_prefix="worker") as workers,
         open_database(settings.data_dir / "readleaf.db") as database,
         closing(Library(database, settings.data_dir, model=manifest.sha256, dim=manifest.dim)) as library,
     ):
         if settings.starter:
-            _offer_starter(library, models["embedder"])
-        embedder = Embedder(runtime, manifest, ImageLimits.of(settings), workers)
+            _offer_starter(library, models["embedder"].file.parents[1] / "starter.npz", manifest)
+        embedder = Embedder(runtime, manifest, limits, workers)
         jobs = Jobs(database, library, embedder.embed_one, settings.data_dir / "jobs", settings.max_image_bytes)
         with closing(jobs):
             yield Services(
@@ -70,18 +73,18 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
                 runtime=runtime,
                 admission=Admission(settings.max_running, settings.max_waiting, metrics),
                 embedder=embedder,
+                recognizer=Recognizer(runtime, words, limits, workers),
                 library=library,
                 jobs=jobs,
             )
 
 
-def _offer_starter(library: Library, embedder: StoredModel) -> None:
+def _offer_starter(library: Library, file: Path, embedder: EmbedderManifest) -> None:
     """A new data folder gets the starter collection, where there is one; a service can do without."""
-    file = embedder.file.parents[1] / "starter.npz"
     if not file.exists():
         return
     try:
-        starter = read_starter(file, embedder.manifest.sha256, embedder.manifest.dim)
+        starter = read_starter(file, embedder.sha256, embedder.dim)
     except ValueError as error:
         log.warning("no starter collection", reason=str(error))
         return

@@ -1,6 +1,5 @@
 """Trains the embedder: class-balanced large batches, any of the losses, the best weights by unseen classes."""
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -32,6 +30,7 @@ from training.models.halves import split
 from training.models.provenance import Provenance
 from training.models.whitening import whiten
 from training.run_folder import RunFolder
+from training.schedule import training_bar, warmed_cosine
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
@@ -88,11 +87,9 @@ class EmbedderTraining:
 
     def rate_at(self, share: float) -> float:
         """The learning rate when this share of the steps is done."""
-        if share < self.warmup:
-            return self.rate * (share + 1e-3) / self.warmup
-        if self.milestones:
+        if self.milestones and share >= self.warmup:
             return self.rate * 0.3 ** sum(share >= milestone for milestone in self.milestones)
-        return self.rate * (1 + math.cos(math.pi * (share - self.warmup) / (1 - self.warmup))) / 2
+        return warmed_cosine(self.rate, share, self.warmup)
 
 
 def train_embedder(config: EmbedderTraining, folders: Sequence[Path], out: Path, *, resume: bool = False) -> Path:
@@ -136,13 +133,7 @@ class _Training:
         """All steps that are left."""
         config = self.config
         every = max(1, round(config.validate_every * self.batches.pictures / config.batch))
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[note]}"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns) as progress, ThreadPoolExecutor(2) as readers, ThreadPoolExecutor(1) as ahead:
+        with training_bar() as progress, ThreadPoolExecutor(2) as readers, ThreadPoolExecutor(1) as ahead:
             bar = progress.add_task("training", total=self.steps, completed=self.step, note="")
             waiting = ahead.submit(self._load, self.step, readers)
             while self.step < self.steps:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import nn
 
 from training.data.rendering import Renderer
@@ -30,6 +29,7 @@ from training.models.text_backbone import TextBackbone
 from training.prepare_words import legible_on_this_machine, prepare
 from training.reading import normalised, read_crops
 from training.run_folder import RunFolder
+from training.schedule import training_bar, warmed_cosine
 
 CHECKPOINT_EVERY = 50  # steps
 
@@ -66,9 +66,7 @@ class RecognizerTraining:
 
     def rate_at(self, share: float) -> float:
         """The learning rate when this share of the steps is done: up, and down to nothing along a cosine."""
-        if share < self.warmup:
-            return self.rate * (share + 1e-3) / self.warmup
-        return self.rate * (1 + math.cos(math.pi * (share - self.warmup) / (1 - self.warmup))) / 2
+        return warmed_cosine(self.rate, share, self.warmup)
 
 
 OPTIMIZERS = {
@@ -109,13 +107,7 @@ class _Training:
     def go(self) -> None:
         """All steps that are left."""
         config = self.config
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[note]}"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns) as progress, ThreadPoolExecutor(1) as ahead:
+        with training_bar() as progress, ThreadPoolExecutor(1) as ahead:
             bar = progress.add_task("training", total=config.steps, completed=self.step, note="")
             if self.step == 0:
                 self._validate()

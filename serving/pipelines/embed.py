@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from serving.images import ImageLimits, Region, cut, decode, fit
-from serving.manifest import Manifest
+from serving.images import ImageLimits, cut, decode, fit
+from serving.manifest import EmbedderManifest
+from serving.pipelines.upload import Upload
 from serving.runtime import Runtime
 from serving.timing import Timings
 
@@ -17,19 +17,10 @@ from serving.timing import Timings
 CHUNK = 2
 
 
-@dataclass(frozen=True)
-class Upload:
-    """A picture as it came, with the name to call it by in an error."""
-
-    name: str
-    data: bytes
-    region: Region | None = None  # look at this part only
-
-
 class Embedder:
     """Decodes and embeds in small batches on the shared worker threads."""
 
-    def __init__(self, runtime: Runtime, manifest: Manifest, limits: ImageLimits, workers: Executor) -> None:
+    def __init__(self, runtime: Runtime, manifest: EmbedderManifest, limits: ImageLimits, workers: Executor) -> None:
         self.manifest = manifest
         self._runtime = runtime
         self._limits = limits

@@ -12,7 +12,7 @@ from serving import errors
 from serving.images import ImageLimits, decode
 from serving.images import describe as describe_picture
 from serving.library import UNSET, NewPicture
-from serving.pipelines.embed import Upload
+from serving.pipelines.upload import Upload
 from serving.problems import describe
 from serving.routes.collections import NameInPath
 from serving.schemas import ItemChange, ItemInfo, ItemPage, Label

@@ -7,7 +7,7 @@ from starlette.concurrency import run_in_threadpool
 
 from serving import errors
 from serving.images import Region
-from serving.pipelines.embed import Upload
+from serving.pipelines.upload import Upload
 from serving.pipelines.vote import reason_to_reject, score_of, vote
 from serving.problems import describe
 from serving.routes.collections import NameInPath

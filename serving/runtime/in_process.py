@@ -69,8 +69,9 @@ def choose_providers(device: str, available: list[str]) -> list[str]:
 
 
 def warm_up_inputs(manifest: Manifest) -> dict[str, NDArray[np.uint8]]:
-    """One black picture for each input."""
-    return {tensor.name: np.zeros([1, *tensor.shape[1:]], dtype=tensor.dtype) for tensor in manifest.inputs}
+    """One black picture."""
+    [tensor] = manifest.inputs
+    return {tensor.name: np.zeros([1, *manifest.example_shape], dtype=tensor.dtype)}
 
 
 def _open_session(model: StoredModel, providers: list[str]) -> ort.InferenceSession:

@@ -91,7 +91,7 @@ def plainly_written(text: str, font: Font) -> np.ndarray:
 def _look_at(file: str) -> Font | None:
     """What a font can write; None if it is no Latin font. Small letters drawn as capitals are left out."""
     try:
-        with TTFont(file, lazy=True, fontNumber=0) as font:
+        with Path(file).open("rb") as stream, TTFont(stream, lazy=True, fontNumber=0) as font:
             known = set(font.getBestCmap() or ())
         characters = {character for character in PRINTABLE if ord(character) in known}
         if not characters >= LEAST:

@@ -51,8 +51,11 @@ class Reliability:
 def reliability(probabilities: Floats, labels: Labels, bins: int = 15) -> Reliability:
     """Bins of equal width over the largest probability. probabilities [N, K], labels [N]."""
     _check(probabilities, labels)
-    confidence = probabilities.max(axis=1)
-    right = probabilities.argmax(axis=1) == labels
+    return reliability_of(probabilities.max(axis=1), probabilities.argmax(axis=1) == labels, bins)
+
+
+def reliability_of(confidence: Floats, right: NDArray[np.bool_], bins: int = 15) -> Reliability:
+    """Bins of equal width over the confidence of answers that were right or not: [N] each."""
     edges = np.linspace(0, 1, bins + 1)
     place = np.clip(np.digitize(confidence, edges[1:-1], right=True), 0, bins - 1)
     counts = np.bincount(place, minlength=bins)

@@ -52,8 +52,8 @@ class Attention(nn.Module):
     def forward(self, columns: Tensor, told: Tensor | None = None) -> Tensor:
         """Logits; each step is told the character before, from `told` [N, steps] or from its own answer."""
         keys = self.keys(columns)
-        hidden = memory = columns.new_zeros(len(columns), HIDDEN)
-        before = torch.full((len(columns),), self.start, device=columns.device)
+        hidden = memory = columns.new_zeros(columns.shape[0], HIDDEN)
+        before = torch.full((columns.shape[0],), self.start, device=columns.device)
         logits = []
         for step in range(self.steps):
             weights = self.score(torch.tanh(keys + self.query(hidden).unsqueeze(1))).softmax(dim=1)  # [N, T, 1]

@@ -21,10 +21,10 @@ from training.models.text_backbone import FEATURES, TextBackbone, published_back
 from training.models.text_features import ResNetColumns, VggColumns
 
 TRANSFORMATIONS = ("none", "tps")
-FEATURE_STAGES: dict[str, Callable[[int], nn.Module]] = {
+FEATURE_STAGES: dict[str, Callable[[int, int], nn.Module]] = {
     "vgg": VggColumns,
     "resnet": ResNetColumns,
-    "text": lambda _: TextBackbone(),
+    "text": lambda *_: TextBackbone(),
 }
 SEQUENCES = ("none", "bilstm")
 PREDICTIONS = ("attention", "ctc")
@@ -39,6 +39,7 @@ class RecognizerShape:
     sequence: str = "none"
     prediction: str = "ctc"
     symbols: str = PRINTABLE
+    feature_channels: int = 512  # of vgg and resnet; text has its own
     steps: int = 26  # of attention: the longest word and its end sign
     canvas: Canvas = field(default_factory=Canvas)
 
@@ -78,8 +79,8 @@ class Recognizer(nn.Module):
         rectifier = GentleRectifier if shape.features == "text" else Rectifier
         tps = shape.transformation == "tps"
         self.transformation = rectifier(canvas.channels, canvas.height, canvas.width) if tps else nn.Identity()
-        self.features = FEATURE_STAGES[shape.features](canvas.channels)
-        channels = FEATURES if shape.features == "text" else 512
+        self.features = FEATURE_STAGES[shape.features](canvas.channels, shape.feature_channels)
+        channels = FEATURES if shape.features == "text" else shape.feature_channels
         self.sequence = BiLstm(channels) if shape.sequence == "bilstm" else nn.Identity()
         if shape.sequence == "bilstm":
             channels = BiLstm.channels

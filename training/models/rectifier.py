@@ -13,26 +13,25 @@ Floats = NDArray[np.float64]
 class Rectifier(nn.Module):
     """[N, C, H, W] → the same size, with the points that the network finds moved to the edges of the picture."""
 
-    spline: Tensor
-    pixels: Tensor
+    mixture: Tensor  # [H · W, 20]: how much each point has a say in where a pixel comes from
 
     def __init__(self, channels: int, height: int, width: int) -> None:
         super().__init__()
         self.size = height, width
         self.points = PointFinder(channels)
         spline, pixels = spline_matrices(height, width)
-        self.register_buffer("spline", torch.from_numpy(spline).float(), persistent=False)
-        self.register_buffer("pixels", torch.from_numpy(pixels).float(), persistent=False)
+        # The last three columns belong to conditions that are 0: bending must not move or tilt the whole.
+        mixture = (pixels @ spline)[:, :POINTS]
+        self.register_buffer("mixture", torch.from_numpy(mixture).float(), persistent=False)
 
     def forward(self, images: Tensor) -> Tensor:
         """The rectified images."""
-        places = self.places(self.points(images)).view(len(images), *self.size, 2)
+        places = self.places(self.points(images)).view(images.shape[0], *self.size, 2)
         return F.grid_sample(images, places, padding_mode="border", align_corners=False)
 
     def places(self, points: Tensor) -> Tensor:
         """Where each pixel of the result comes from, for points [N, 20, 2]: [N, H · W, 2], −1…1, x first."""
-        padded = F.pad(points, (0, 0, 0, 3))  # three conditions more: the bending must not move or tilt the whole
-        return self.pixels @ (self.spline @ padded)
+        return self.mixture @ points
 
 
 class PointFinder(nn.Module):

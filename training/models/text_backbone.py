@@ -9,7 +9,6 @@ BatchNorm lies folded in the convolutions of the published weights, all but thre
 from dataclasses import dataclass
 from importlib.resources import files
 
-import numpy as np
 import onnx
 import torch
 from torch import Tensor, nn
@@ -179,7 +178,7 @@ def published_backbone() -> Published:
                     weights.append(array.T if node.op_type == "MatMul" else array)
     backbone = TextBackbone()
     ours = {key: value for key, value in backbone.state_dict().items() if not key.endswith("num_batches_tracked")}
-    *theirs, weight, bias = (torch.from_numpy(np.ascontiguousarray(array)) for array in weights)
+    *theirs, weight, bias = (torch.from_numpy(array.copy()) for array in weights)
     taken = {key: array.reshape(ours[key].shape) for key, array in zip(ours, theirs, strict=True)}
     taken["stem.first.weight"] = taken["stem.first.weight"].flip(1)
     backbone.load_state_dict(taken, strict=False)

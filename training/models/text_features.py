@@ -1,4 +1,4 @@
-"""The thesis' feature extractors for a line of text: [N, C, 32, W] → [N, T, 512], one row of features a column."""
+"""The thesis' feature extractors for a line of text: [N, C, 32, W] → [N, T, out], one row of features a column."""
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -6,8 +6,6 @@ from torch.nn import functional as F
 
 class Columns(nn.Module):
     """Convolutions, then the mean over what is left of the height."""
-
-    channels = 512
 
     def __init__(self, convolutions: nn.Module) -> None:
         super().__init__()
@@ -19,22 +17,23 @@ class Columns(nn.Module):
 
 
 class VggColumns(Columns):
-    """Seven convolutions, as in CRNN."""
+    """Seven convolutions, as in CRNN; `out` channels at the end, an eighth of it at the start."""
 
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, out: int = 512) -> None:
+        first, second, third = out // 8, out // 4, out // 2
         super().__init__(
             nn.Sequential(
-                *_plain(channels, 64),
+                *_plain(channels, first),
                 nn.MaxPool2d(2),
-                *_plain(64, 128),
+                *_plain(first, second),
                 nn.MaxPool2d(2),
-                *_plain(128, 256),
-                *_plain(256, 256),
+                *_plain(second, third),
+                *_plain(third, third),
                 nn.MaxPool2d((2, 1)),
-                *_normed(256, 512),
-                *_normed(512, 512),
+                *_normed(third, out),
+                *_normed(out, out),
                 nn.MaxPool2d((2, 1)),
-                nn.Conv2d(512, 512, 2),
+                nn.Conv2d(out, out, 2),
                 nn.ReLU(),
             )
         )
@@ -43,23 +42,24 @@ class VggColumns(Columns):
 class ResNetColumns(Columns):
     """29 layers of convolutions with blocks 1, 2, 5, 3; the width is kept where the height is halved late."""
 
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, out: int = 512) -> None:
+        first, second, third, fourth = out // 16, out // 8, out // 4, out // 2
         super().__init__(
             nn.Sequential(
-                *_normed(channels, 32),
-                *_normed(32, 64),
+                *_normed(channels, first),
+                *_normed(first, second),
                 nn.MaxPool2d(2),
-                *_residuals(64, 128, 1),
-                *_normed(128, 128),
+                *_residuals(second, third, 1),
+                *_normed(third, third),
                 nn.MaxPool2d(2),
-                *_residuals(128, 256, 2),
-                *_normed(256, 256),
+                *_residuals(third, fourth, 2),
+                *_normed(fourth, fourth),
                 nn.MaxPool2d(2, stride=(2, 1), padding=(0, 1)),
-                *_residuals(256, 512, 5),
-                *_normed(512, 512),
-                *_residuals(512, 512, 3),
-                *_normed(512, 512, 2, stride=(2, 1), padding=(0, 1)),
-                *_normed(512, 512, 2, padding=0),
+                *_residuals(fourth, out, 5),
+                *_normed(out, out),
+                *_residuals(out, out, 3),
+                *_normed(out, out, 2, stride=(2, 1), padding=(0, 1)),
+                *_normed(out, out, 2, padding=0),
             )
         )
 

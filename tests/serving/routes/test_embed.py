@@ -1,3 +1,4 @@
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -5,10 +6,13 @@ import pytest
 import torch
 
 from export.embedder import export_embedder
+from serving.settings import Settings
 from training.data.labelled import load_pixels
 from training.evaluate_embedder import EmbedderFigures
 from training.models.embedder import load_embedder
 from ui.samples import LEAVES, draw_leaf
+
+SHIPPED = Settings.model_fields["models_dir"].default
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +26,7 @@ def test_32_pictures_are_unit_vectors_equal_to_torch(start_service, pictures, tm
     model = load_embedder("imagenet")
     scale = np.linspace(0, 1, 101).tolist()
     export_embedder(model, 224, EmbedderFigures({}, "", "nothing", scale, scale), tmp_path / "models")
+    shutil.copytree(SHIPPED / "recognizer", tmp_path / "models/recognizer")
     answer = start_service(models_dir=tmp_path / "models").client.embed(pictures)
     vectors = np.array(answer.embeddings)
     assert vectors.shape == (32, answer.dim)
@@ -52,7 +57,7 @@ def test_a_smaller_copy_is_nearer_than_another_leaf(service, encoded):
 
 
 def test_the_answer_names_its_model(service, pictures):
-    [info] = service.client.models().models
+    [info] = [one for one in service.client.models().models if one.task == "embed"]
     model = service.client.embed(pictures[:1]).model
     assert (model.name, model.version, model.sha256) == (info.name, info.version, info.sha256)
 

@@ -1,0 +1,136 @@
+"""Reads word crops with Readleaf, RapidOCR and Tesseract in one run. Writes reading.md.
+
+python benchmarks/reading.py ../shared/data/text_recognition
+"""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import cv2
+import numpy as np
+from rapidocr import RapidOCR
+from rapidocr.ch_ppocr_rec.typings import TextRecInput
+
+from serving.images import ImageLimits
+from serving.manifest import RecognizerManifest
+from serving.metrics import Metrics
+from serving.pipelines.recognize import Recognizer
+from serving.repository import load_repository, manifest_of
+from serving.runtime.in_process import InProcessRuntime
+from serving.timing import Timings
+from training.data.words import Pixels, WordCrop
+from training.evaluate_recognizer import reading_figures, validation_crops
+
+ROOT = Path(__file__).parents[1]
+TIMED = 320  # crops
+TESSERACT = 200  # crops: it is slow
+SETS = ("icdar15", "iiit5k", "wordart", "all")
+Reader = Callable[[Sequence[Pixels]], list[str]]
+
+
+def main() -> None:
+    """Score all of them on all crops, time them on some."""
+    crops = validation_crops([Path(sys.argv[1])])
+    pixels = [crop.load() for crop in crops]
+    with ThreadPoolExecutor(os.cpu_count()) as workers:
+        readers = {"Readleaf": readleaf(workers), "RapidOCR 3.10": rapidocr()}
+        figures = {name: reading_figures(crops, in_batches(reader, pixels, 32)) for name, reader in readers.items()}
+        seconds = time_together(readers, pixels[:: len(pixels) // TIMED][:TIMED])
+    lines = [score_line(name, scores) for name, scores in figures.items()]
+    if shutil.which("tesseract"):
+        lines.append(score_tesseract(crops, pixels))
+    ours, theirs = seconds["Readleaf"], seconds["RapidOCR 3.10"]
+    timing = "".join(
+        f"| {batch} | {1000 * own:.1f} ms | {1000 * theirs[batch]:.1f} ms | {own / theirs[batch]:.2f} |\n"
+        for batch, own in ours.items()
+    )
+    head = "".join(f" {name} acc | {name} TED |" for name in SETS)
+    Path(__file__).with_suffix(".md").write_text(f"""# Reading words, beside others
+
+`python benchmarks/reading.py`: {len(crops)} validation crops, accuracy and total edit distance on [0-9a-z].
+
+| |{head}
+|---|{"---|" * 2 * len(SETS)}
+{"".join(lines)}
+Time for a crop, decoded pixels to text, in one run on {os.cpu_count()} cores ({TIMED} crops, median of 3 rounds,
+taking turns):
+
+| crops a call | Readleaf | RapidOCR | ratio |
+|---|---|---|---|
+{timing}""")
+
+
+def readleaf(workers: ThreadPoolExecutor) -> Reader:
+    """The service's own pipeline and runtime."""
+    models = load_repository(ROOT / "models")
+    manifest = manifest_of(models, "recognizer", RecognizerManifest)
+    runtime = InProcessRuntime({"recognizer": models["recognizer"]}, "cpu", Metrics())
+    recognizer = Recognizer(runtime, manifest, ImageLimits(1 << 30, 1 << 30), workers)
+    return lambda crops: [reading.text for reading in asyncio.run(recognizer.read(crops, Timings()))]
+
+
+def rapidocr() -> Reader:
+    """Its recogniser as it ships; it wants BGR."""
+    engine = RapidOCR()
+
+    def read(crops: Sequence[Pixels]) -> list[str]:
+        return list(engine.text_rec(TextRecInput(img=[np.ascontiguousarray(crop[:, :, ::-1]) for crop in crops])).txts)
+
+    return read
+
+
+def in_batches(reader: Reader, pixels: Sequence[Pixels], batch: int) -> list[str]:
+    """All readings."""
+    return [text for start in range(0, len(pixels), batch) for text in reader(pixels[start : start + batch])]
+
+
+def time_together(readers: dict[str, Reader], pixels: Sequence[Pixels]) -> dict[str, dict[int, float]]:
+    """Seconds a crop for each reader and batch size."""
+    seconds: dict[str, dict[int, float]] = {name: {} for name in readers}
+    for batch in (1, 32):
+        rounds: dict[str, list[float]] = {name: [] for name in readers}
+        for number in range(4):
+            for name, reader in readers.items():
+                started = time.perf_counter()
+                in_batches(reader, pixels, batch)
+                if number:  # the first warms up
+                    rounds[name].append((time.perf_counter() - started) / len(pixels))
+        for name, taken in rounds.items():
+            seconds[name][batch] = sorted(taken)[len(taken) // 2]
+    return seconds
+
+
+def score_line(name: str, figures: dict[str, float]) -> str:
+    """One row."""
+    cells = "".join(
+        f" {figures[f'{part}/accuracy']:.3f} | {figures[f'{part}/ted']:.0f} |"
+        if f"{part}/ted" in figures
+        else " – | – |"
+        for part in SETS
+    )
+    return f"| {name} |{cells}\n"
+
+
+def score_tesseract(crops: Sequence[WordCrop], pixels: Sequence[Pixels]) -> str:
+    """Every few crops, one process each, as `--psm 8` reads a word."""
+    step = max(1, len(crops) // TESSERACT)
+    texts = []
+    with tempfile.TemporaryDirectory() as folder:
+        for crop in pixels[::step]:
+            file = Path(folder) / "crop.png"
+            cv2.imwrite(str(file), cv2.cvtColor(crop, cv2.COLOR_RGB2BGR))
+            run = subprocess.run(["tesseract", file, "-", "--psm", "8"], capture_output=True, text=True, check=False)
+            texts.append(run.stdout.strip())
+    return score_line(f"Tesseract, {len(texts)} of them", reading_figures(crops[::step], texts))
+
+
+if __name__ == "__main__":
+    main()

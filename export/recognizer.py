@@ -1,0 +1,73 @@
+"""The recogniser, from weights to `models/recognizer/`."""
+
+from pathlib import Path
+
+import torch
+
+from export.card import recognizer_card
+from export.graph import write_graph
+from export.parity import check_words
+from export.repository import replaced_folder, sha256_of, write_descriptions
+from export.words import Words
+from serving.manifest import Canvas, RecognizerManifest, Tensor
+from training.data.canvas import TALL
+from training.errors import DataError
+from training.evaluate_recognizer import RecognizerFigures
+from training.models.recognizer import Recognizer
+from training.reading import CLEARLY
+
+VERSION = 1
+MAX_BATCH = 64
+COLUMN = 8  # pixels of a canvas' width that become one column
+LOSSES = {"ctc": "CTC", "attention": "cross-entropy", "ls_ed": "LS-ED", "feds": "FEDS", "proxy": "its proxy"}
+
+
+def export_recognizer(
+    model: Recognizer, figures: RecognizerFigures, repository: Path, *, comparison: str = "", notes: str = ""
+) -> RecognizerManifest:
+    """Export, compare with torch, describe; an export that fails leaves the repository as it was."""
+    canvas = model.shape.canvas
+    if not canvas.step or canvas.channels != 3:
+        raise DataError("what is served needs a canvas of 3 channels that grows in steps; this one is for comparison")
+    wrapped = Words(model, figures.temperature).eval()
+    with replaced_folder(repository / "recognizer") as folder:
+        graph = folder / str(VERSION) / "model.onnx"
+        columns = torch.export.Dim("columns", min=2, max=canvas.longest // COLUMN)
+        frame = (canvas.height, canvas.width, canvas.channels)
+        write_graph(wrapped, frame, "images", ("classes", "probabilities"), graph, {2: COLUMN * columns})
+        widths = range(canvas.width, canvas.longest + 1, canvas.step)
+        difference = check_words(wrapped, graph, canvas.height, widths, max_batch=MAX_BATCH)
+        manifest = RecognizerManifest(
+            name="recognizer",
+            version=VERSION,
+            title=_title(model),
+            sha256=sha256_of(graph),
+            inputs=[Tensor(name="images", dtype="uint8", shape=[-1, canvas.height, -1, 3])],
+            outputs=[
+                Tensor(name="classes", dtype="int64", shape=[-1, -1, 3]),
+                Tensor(name="probabilities", dtype="float32", shape=[-1, -1, 3]),
+            ],
+            max_batch=MAX_BATCH,
+            canvas=Canvas(
+                height=canvas.height,
+                width=canvas.width,
+                step=canvas.step,
+                longest=canvas.longest,
+                tall=TALL,
+                surer_by=CLEARLY,
+            ),
+            symbols=model.shape.symbols,
+            metrics=figures.metrics,
+            training_data=list(model.provenance.data),
+            licence="Apache-2.0",
+        )
+        write_descriptions(folder, manifest, recognizer_card(manifest, difference, comparison, notes))
+    return manifest
+
+
+def _title(model: Recognizer) -> str:
+    shape = model.shape
+    stages = [stage for stage in (shape.transformation, shape.features, shape.sequence) if stage != "none"]
+    losses = ", then ".join(LOSSES.get(loss, loss) for loss in model.provenance.losses)
+    learned = f"trained with {losses}" if losses else "published weights"
+    return f"{' + '.join((*stages, shape.prediction))}, {learned}"
