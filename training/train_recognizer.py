@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +226,8 @@ def freeze(model: Recognizer, blocks: int) -> None:
 def make_feed(model: Recognizer, crops: Sequence[WordCrop], config: RecognizerTraining) -> WordFeed:
     """Batches of the crops of the set train whose words the model can write, and of rendered words."""
     alphabet = set(model.shape.symbols)
+    if not any(symbol.isupper() for symbol in alphabet):  # the thesis' 36 characters know no capitals
+        crops = [replace(crop, text=crop.text.lower()) for crop in crops]
     usable = [crop for crop in crops if crop.set_name == "train" and crop.text and set(crop.text) <= alphabet]
     if not usable:
         raise DataError("no crop of the set train with a word that the alphabet can write")

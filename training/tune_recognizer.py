@@ -259,7 +259,7 @@ class _Tuning:
 
     def _fill(self, recent: RecentPairs) -> None:
         """What the model answers before it is tuned."""
-        with torch.inference_mode():
+        with torch.no_grad():
             for _ in range(max(1, min(RECENT, self.config.views) // self.config.batch)):
                 recent.add(*self.tuned.pair(*self.views.draw(self.random, self.config.batch)))
 

@@ -1,9 +1,14 @@
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
 from training.config import read_config
 from training.errors import DataError
+from training.models.recognizer import THESIS
+from training.train_embedder import EmbedderTraining
+from training.train_recognizer import RecognizerTraining
+from training.tune_recognizer import RecognizerTuning
 
 
 @dataclass(frozen=True)
@@ -59,3 +64,18 @@ def test_mistakes_are_named(tmp_path, text, message):
 def test_no_file(tmp_path):
     with pytest.raises(DataError, match="there is no config at"):
         read_config(Outer, tmp_path / "nothing.toml")
+
+
+CONFIGS = sorted((Path(__file__).parents[2] / "training/configs").glob("*.toml"))
+KINDS = {"embedder": EmbedderTraining, "recognizer": RecognizerTraining, "recognizer_tuning": RecognizerTuning}
+
+
+@pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
+def test_every_config_that_is_shipped_can_be_read(file):
+    kind = KINDS.get(file.stem) or KINDS[file.stem.partition("_")[0]]
+    assert isinstance(read_config(kind, file), kind)
+
+
+def test_the_thesis_config_is_the_thesis_network():
+    [file] = [file for file in CONFIGS if file.stem == "recognizer_thesis"]
+    assert read_config(RecognizerTraining, file).shape == THESIS

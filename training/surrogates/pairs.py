@@ -55,22 +55,29 @@ class RecentPairs:
     def __init__(self, capacity: int, metric: Callable[[Tensor, Tensor], Tensor], *, batch: int, seed: int = 0) -> None:
         self.capacity, self.metric, self.batch = capacity, metric, batch
         self.random = torch.Generator().manual_seed(seed)
-        self.prediction = self.truth = self.exact = torch.empty(0)
+        self.prediction = self.truth = torch.empty(0)
+        self.exact = torch.empty(0)  # the metric of each pair
+        self.added = 0
+
+    def __len__(self) -> int:
+        return min(self.added, self.capacity)
 
     def add(self, prediction: Tensor, truth: Tensor) -> None:
         """Take in pairs; the oldest go when there is no room. Kept in half precision."""
-        new = prediction.detach().half(), truth.half(), self.metric(prediction.detach(), truth)
-        if not len(self.exact):
-            self.prediction, self.truth, self.exact = new
-            return
-        olds = self.prediction, self.truth, self.exact
-        joined = [torch.cat([old, own])[-self.capacity :] for old, own in zip(olds, new, strict=True)]
-        self.prediction, self.truth, self.exact = joined
+        if not self.added:
+            self.prediction, self.truth = (
+                torch.empty(self.capacity, *side.shape[1:], dtype=torch.float16) for side in (prediction, truth)
+            )
+            self.exact = torch.empty(self.capacity)
+        places = (torch.arange(len(truth)) + self.added) % self.capacity
+        self.prediction[places] = prediction.detach().half()
+        self.truth[places] = truth.half()
+        self.exact[places] = self.metric(prediction.detach(), truth).float()
+        self.added += len(truth)
 
     def __call__(self) -> Pair:
         """A batch, even over the values of the metric, of which 3 and more are one."""
-        values = self.exact.clamp(max=3).long()
-        counts = torch.bincount(values, minlength=4)
-        weights = (1.0 / counts.clamp(min=1))[values]
+        values = self.exact[: len(self)].clamp(max=3).long()
+        weights = (1.0 / torch.bincount(values, minlength=4).clamp(min=1))[values]
         chosen = torch.multinomial(weights, self.batch, replacement=True, generator=self.random)
         return self.prediction[chosen].float(), self.truth[chosen].float()

@@ -125,5 +125,5 @@ def test_recent_pairs_are_even_over_mistakes_and_forget_the_oldest():
     share = float((PathDistance(alphabet)(prediction, truth) == 1).float().mean())
     assert 0.4 < share < 0.6
     recent.add(right, right)
-    assert len(recent.exact) == 100
+    assert len(recent) == 100
     assert (recent.exact == 1).sum() == 10
