@@ -9,13 +9,15 @@ def draw_curves(log: Path, out: Path) -> None:
     from matplotlib.figure import Figure
 
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    steps = [line["step"] for line in lines]
     figure = Figure(figsize=(9, 3.5), layout="constrained")
     left, right = figure.subplots(1, 2)
-    left.plot(steps, [line["mean loss"] for line in lines], marker="o", color="#24572f")
+    learned = [line for line in lines if line.get("mean loss")]  # before the first step there is none
+    left.plot([line["step"] for line in learned], [line["mean loss"] for line in learned], marker="o", color="#24572f")
     left.set(title="loss", xlabel="step")
-    for name in sorted(name for name in lines[0] if "/" in name):
-        right.plot(steps, [line[name] for line in lines], marker="o", label=name)
+    figures = sorted(name for name in lines[0] if "/" in name)
+    distances = [name for name in figures if name.endswith("/ted")]  # of readings; shares would lie flat beside them
+    for name in distances or figures:
+        right.plot([line["step"] for line in lines], [line[name] for line in lines], marker="o", label=name)
     right.set(title="validation", xlabel="step")
     right.legend(fontsize="small")
     figure.savefig(out)

@@ -207,7 +207,7 @@ class _Tuning:
                 loss.backward()
                 self.optimizer.step()
                 losses.append(float(loss.detach()))
-            self._after(number, {"model loss": sum(losses) / len(losses)})
+            self._after(number, {"mean loss": sum(losses) / len(losses)})
 
     def _tune(self) -> None:
         config = self.config
@@ -308,5 +308,5 @@ def _figures(entry: Round) -> dict[str, float]:
     return {
         "error of the surrogate": described["error"],
         "surrogate loss": described["surrogate_loss"],
-        "model loss": described["model_loss"],
+        "mean loss": described["model_loss"],
     }
