@@ -30,6 +30,7 @@ app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(export_app, name="export")
 
 EMBEDDER_SIZE = 224
+WIDEST_TABLE = 7  # columns; with more, a comparison is shown with a model a column
 Service = Annotated[str, typer.Option("--url", help="Address of the service.", envvar="READLEAF_URL")]
 DEFAULT_SERVICE = "http://127.0.0.1:8000"
 CollectionName = Annotated[str, typer.Argument(help="The collection's name.")]
@@ -327,9 +328,12 @@ def _show(comparison: "Comparison", file: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    shown = Table(*comparison.columns, box=None)
-    for row in comparison.rows:
-        shown.add_row(*row)
+    lines = [comparison.columns, *comparison.rows]
+    if len(comparison.columns) > WIDEST_TABLE:
+        lines = [list(line) for line in zip(*lines, strict=True)]
+    shown = Table(*lines[0], box=None)
+    for line in lines[1:]:
+        shown.add_row(*line)
     Console().print(shown)
     if file is not None:
         file.write_text(comparison.markdown())
