@@ -7,6 +7,7 @@ BatchNorm lies folded in the convolutions of the published weights, all but thre
 """
 
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 import onnx
@@ -165,8 +166,9 @@ class Published:
         return self.weight[places], self.bias[places]
 
 
+@cache
 def published_backbone() -> Published:
-    """Read the published weights; the first layer is turned from BGR to RGB."""
+    """Read the published weights, once; the first layer is turned from BGR to RGB. Copy them to train on."""
     graph = onnx.load(str(files("rapidocr") / "models/PP-OCRv6_rec_small.onnx"))
     stored = {tensor.name: tensor for tensor in graph.graph.initializer}
     weights = []  # in the order in which the graph uses them, which is that of our layers

@@ -115,7 +115,7 @@ def test_refusals(service, encoded):
         "image 2 (b.png) has no bytes; JPEG, PNG, WebP, BMP and TIFF are accepted",
     )
     assert refusal([("images", ("a.txt", b"hello"))])[0] == 415
-    assert refusal([("images", ("a.png", good[:40]))])[0] == 422
+    assert refusal([("images", ("a.png", good[: len(good) // 2]))])[0] == 422
     assert refusal([("images", ("a.png", good))] * 65) == (
         413,
         "65 images were sent; at most 64 are accepted in one call",
