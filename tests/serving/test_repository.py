@@ -2,8 +2,9 @@ import shutil
 
 import pytest
 
-from serving.errors import ModelCorrupt, ModelsMissing
-from serving.repository import load_repository
+from serving.errors import ManifestInvalid, ModelCorrupt, ModelsMissing
+from serving.manifest import RecognizerManifest
+from serving.repository import load_repository, manifest_of
 from serving.settings import Settings
 
 SHIPPED = Settings.model_fields["models_dir"].default
@@ -38,11 +39,21 @@ def test_missing_folder_graph_and_models(repository, tmp_path):
     (repository / "embedder/1/model.onnx").unlink()
     with pytest.raises(ModelsMissing, match=r"model\.onnx is missing"):
         load_repository(repository)
-    shutil.rmtree(repository / "embedder")
+    for name in ("embedder", "recognizer"):
+        shutil.rmtree(repository / name)
     with pytest.raises(ModelsMissing, match="holds no model"):
         load_repository(repository)
 
 
 def test_hidden_folders_are_no_models(repository):
     (repository / ".embedder-half-written").mkdir()
-    assert set(load_repository(repository)) == {"embedder"}
+    assert set(load_repository(repository)) == {"embedder", "recognizer"}
+
+
+def test_a_model_that_the_service_needs(repository):
+    models = load_repository(repository)
+    assert manifest_of(models, "recognizer", RecognizerManifest) is models["recognizer"].manifest
+    with pytest.raises(ManifestInvalid, match="its task is embed"):
+        manifest_of(models, "embedder", RecognizerManifest)
+    with pytest.raises(ModelsMissing, match="no model named detector"):
+        manifest_of(models, "detector", RecognizerManifest)
