@@ -66,5 +66,5 @@ def test_one_class_has_no_neighbours_to_tell_apart(folder):
 
 
 def test_figures_that_are_not_there(tmp_path):
-    with pytest.raises(DataError, match="readleaf evaluate embedder"):
+    with pytest.raises(DataError, match="`readleaf evaluate` writes them"):
         EmbedderFigures.read(tmp_path / "nothing.json")
