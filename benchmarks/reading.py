@@ -79,10 +79,10 @@ def readleaf(workers: ThreadPoolExecutor) -> Reader:
 
 def rapidocr() -> Reader:
     """Its recogniser as it ships; it wants BGR."""
-    engine = RapidOCR()
+    recognizer = RapidOCR()._load_rec_model()
 
     def read(crops: Sequence[Pixels]) -> list[str]:
-        return list(engine.text_rec(TextRecInput(img=[np.ascontiguousarray(crop[:, :, ::-1]) for crop in crops])).txts)
+        return list(recognizer(TextRecInput(img=[np.ascontiguousarray(crop[:, :, ::-1]) for crop in crops])).txts)
 
     return read
 

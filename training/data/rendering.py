@@ -57,9 +57,8 @@ class Renderer:
             reach = 2 * int(random.integers(1, 3)) + 1
             outline = cv2.dilate(letters, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (reach, reach)))
             picture = _painted(picture, np.asarray(outline, dtype=np.float32), random.uniform(0, 255, size=3))
-            ink = _ink(
-                np.broadcast_to(picture[outline > 0.5].mean(axis=0) if outline.any() else ink, (1, 1, 3)), random
-            )
+            solid = outline > 0.5  # hairlines have no such place
+            ink = _ink(np.broadcast_to(picture[solid].mean(axis=0) if solid.any() else ink, (1, 1, 3)), random)
         if random.uniform() < 0.1:  # light and dark letters in one word
             slope = np.linspace(0, 1, width)[None, :, None]
             picture = _painted(picture, letters, ink * (1 - slope) + _ink(ground, random) * slope)

@@ -54,6 +54,13 @@ def test_fonts_that_nobody_can_read_are_left_out():
     assert legible_fonts([DEJAVU, other], read) == [DEJAVU]
 
 
+def test_hairlines_can_be_drawn_with_every_effect(renderer, monkeypatch):
+    letters = np.full((40, 90), 0.3, dtype=np.float32)  # nowhere solid
+    monkeypatch.setattr("training.data.rendering._letters", lambda *_: letters)
+    crops = [renderer.write("hair", DEJAVU, np.random.default_rng(seed)) for seed in range(60)]
+    assert all(crop.dtype == np.uint8 and crop.ndim == 3 for crop in crops)
+
+
 def test_a_reader_reads_plain_words(reader):
     crops = [plainly_written(word, DEJAVU) for word in ("Readleaf", "N17-4GU", "$4.50")]
     assert [reading.text for reading in read_crops(reader, crops)] == ["Readleaf", "N17-4GU", "$4.50"]

@@ -1,0 +1,87 @@
+"""How likely a word is before anything was seen of it: a list of known words, and which letters follow one another.
+
+    P(word) = P(word is known and this one) + (1 − known) · Π P(letter | letters before it)
+
+`language.npz` lies beside the recogniser; `readleaf export language` writes it. Words are letters and digits without
+case, as `core` makes them of a text.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+BEGIN, END = "^", "$"  # of a word, among its letters
+SEPARATOR = "\n"
+_NOT_COUNTED = re.compile("[^0-9a-z]")
+
+
+def core(text: str) -> str:
+    """What is judged of a text: its letters and digits, without case."""
+    return _NOT_COUNTED.sub("", text.lower())
+
+
+@dataclass(frozen=True)
+class Language:
+    """Scores words; `follows` and `falls_back` are a model of letters with contexts of up to `order` − 1 of them."""
+
+    words: dict[str, float]  # known word → its probability; together they are `known`
+    known: float  # the share of words that are known ones, 0 … 1
+    follows: dict[str, float]  # letters → log-probability of the last after those before
+    falls_back: dict[str, float]  # letters → log-weight of a shorter context where a letter never followed these
+    order: int
+    weight: float = 0.0  # of log P beside what is seen
+    bonus: float = 0.0  # for each letter, as P alone prefers short words
+
+    def score(self, word: str) -> float:
+        """What speaks for a word: weight · log P(word) + bonus · letters."""
+        probability = self.words.get(word, 0.0) + (1 - self.known) * math.exp(self._spelled(word))
+        return self.weight * math.log(max(probability, 1e-300)) + self.bonus * len(word)
+
+    def _spelled(self, word: str) -> float:
+        """The log-probability of a word letter by letter."""
+        padded = BEGIN * (self.order - 1) + word + END
+        return sum(
+            self._after(padded[place - self.order + 1 : place], padded[place])
+            for place in range(self.order - 1, len(padded))
+        )
+
+    def _after(self, context: str, letter: str) -> float:
+        known = self.follows.get(context + letter)
+        if known is not None:
+            return known
+        if not context:
+            return math.log(1e-6)  # a letter that was never seen
+        return self.falls_back.get(context, 0.0) + self._after(context[1:], letter)
+
+    def write(self, file: Path) -> None:
+        """Write it; `read_language` reads it."""
+        tables = {}
+        for name in ("words", "follows", "falls_back"):
+            table: dict[str, float] = dict(sorted(getattr(self, name).items()))
+            tables[name] = np.frombuffer(SEPARATOR.join(table).encode(), dtype=np.uint8)
+            tables[f"{name}_values"] = np.array(list(table.values()), dtype=np.float32)
+        settings = np.array([self.known, self.order, self.weight, self.bonus])
+        np.savez_compressed(file, settings=settings, **tables)
+
+
+def read_language(file: Path) -> Language:
+    """Read what `write` wrote; raises ValueError if it is damaged."""
+    try:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
+            tables = {
+                name: dict(
+                    zip(
+                        stored[name].tobytes().decode().split(SEPARATOR),
+                        stored[f"{name}_values"].tolist(),
+                        strict=True,
+                    )
+                )
+                for name in ("words", "follows", "falls_back")
+            }
+            known, order, weight, bonus = stored["settings"].tolist()
+    except Exception as error:  # numpy and zipfile raise many kinds on a damaged file
+        raise ValueError(f"{file} cannot be read ({error})") from error
+    return Language(known=known, order=int(order), weight=weight, bonus=bonus, **tables)

@@ -1,0 +1,162 @@
+"""From a recogniser's answers, place by place, to words: the likely ones, and how likely each is.
+
+Of all words that the answers allow, a beam search finds the most probable (for CTC: summed over all ways to write a
+word into the columns). A language then says which of those are words, and both together decide.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from numpy.typing import ArrayLike
+from rapidfuzz.distance import Levenshtein
+
+from serving.language import Language, core
+
+Kind = Literal["ctc", "attention"]
+Column = list[tuple[str, float]]  # what may stand at a place, and how probably; "" is the blank, or the end
+WIDTH = 24  # words that are followed at once
+LEAST = 2e-4  # probability from which an answer is followed
+
+
+@dataclass(frozen=True)
+class Character:
+    """One character, how sure it is, and what else may stand there."""
+
+    text: str
+    confidence: float
+    alternatives: tuple[tuple[str, float], ...]  # most probable first
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """A word, and the others that it was chosen from."""
+
+    text: str
+    confidence: float  # how probably its letters and digits are right; of nothing, 0
+    score: float  # log-probability of the word with what the language says of it
+    candidates: tuple[tuple[str, float], ...] = ()  # texts and their shares, the largest first
+
+    def characters(self) -> tuple[Character, ...]:
+        """How sure each character is: the share of candidates that have it at its place."""
+        shares: list[dict[str, float]] = [defaultdict(float) for _ in self.text]
+        for text, share in self.candidates:
+            for place, part in enumerate(_at_places(self.text, text)):
+                shares[place][part] += share
+        found = []
+        for own, parts in zip(self.text, shares, strict=True):
+            others = sorted(((part, share) for part, share in parts.items() if part != own), key=lambda each: -each[1])
+            found.append(Character(own, min(1.0, parts[own]), tuple(others)))
+        return tuple(found)
+
+
+class Speller:
+    """Makes words of a recogniser's answers."""
+
+    def __init__(self, symbols: str, kind: Kind, language: Language | None = None, temperature: float = 1.0) -> None:
+        """`temperature` is what scores are divided by to be believed as log-probabilities."""
+        self._symbols = (*symbols, "")
+        self._search = {"ctc": written_in_columns, "attention": written_in_steps}[kind]
+        self._language = language
+        self._temperature = temperature
+
+    def __call__(self, classes: ArrayLike, probabilities: ArrayLike) -> Spelling:
+        """The word of one crop: classes and probabilities [places, answers], the best answer first."""
+        rows = zip(_listed(classes), _listed(probabilities), strict=True)
+        columns: list[Column] = [
+            [(self._symbols[number], value) for number, value in zip(*row, strict=True) if value >= LEAST]
+            for row in rows
+        ]
+        return self._choose(*self._search(columns))
+
+    def _choose(self, words: dict[str, float], scale: float) -> Spelling:
+        """Texts that differ only in case and signs stand for one another; the likeliest of the best ones is taken."""
+        by_core: dict[str, dict[str, float]] = {}
+        for text, probability in words.items():
+            by_core.setdefault(core(text), {})[text] = probability
+        scores = {
+            letters: math.log(sum(texts.values())) + (self._language.score(letters) if self._language else 0.0)
+            for letters, texts in by_core.items()
+        }
+        best = max(scores, key=lambda letters: scores[letters])
+        weights = {
+            letters: math.exp((score - scores[best]) / self._temperature) for letters, score in scores.items()
+        }
+        total = sum(weights.values())
+        shares = {
+            text: weights[letters] / total * probability / sum(texts.values())
+            for letters, texts in by_core.items()
+            for text, probability in texts.items()
+        }
+        text = max(by_core[best], key=lambda each: by_core[best][each])
+        return Spelling(
+            text,
+            weights[best] / total if text else 0.0,
+            scores[best] + scale,
+            tuple(sorted(shares.items(), key=lambda each: -each[1])),
+        )
+
+
+def written_in_columns(columns: Sequence[Column], width: int = WIDTH) -> tuple[dict[str, float], float]:
+    """CTC: the most probable words and their probabilities, up to a factor whose logarithm comes with them.
+
+    A word is written by every path that becomes it when equal neighbours are joined and blanks left out.
+    """
+    words = {"": (1.0, 0.0)}  # probability of the paths that end with a blank, and of those that end with a letter
+    scale = 0.0
+    for column in columns:
+        longer: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for word, (blank, letter) in words.items():
+            for symbol, probability in column:
+                if not symbol:
+                    longer[word][0] += (blank + letter) * probability
+                elif word.endswith(symbol):
+                    longer[word][1] += letter * probability
+                    longer[word + symbol][1] += blank * probability
+                else:
+                    longer[word + symbol][1] += (blank + letter) * probability
+        words, lost = _likeliest({word: (ends[0], ends[1]) for word, ends in longer.items()}, width)
+        scale += lost
+    return {word: sum(ends) for word, ends in words.items() if sum(ends)}, scale
+
+
+def written_in_steps(columns: Sequence[Column], width: int = WIDTH) -> tuple[dict[str, float], float]:
+    """Attention: one letter a step up to the end; the most probable words, as `written_in_columns` gives them."""
+    words = {"": (1.0, 0.0)}  # probability that it goes on, and that it has ended
+    scale = 0.0
+    for column in columns:
+        longer: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for word, (open_, ended) in words.items():
+            longer[word][1] += ended
+            for symbol, probability in column:
+                longer[word + symbol][0 if symbol else 1] += open_ * probability
+        words, lost = _likeliest({word: (ends[0], ends[1]) for word, ends in longer.items()}, width)
+        scale += lost
+    return {word: sum(ends) for word, ends in words.items() if sum(ends)}, scale
+
+
+def _likeliest(words: dict[str, tuple[float, float]], width: int) -> tuple[dict[str, tuple[float, float]], float]:
+    """The best few, scaled so that they do not vanish in a long line; and the logarithm of the scale."""
+    kept = sorted(words.items(), key=lambda each: -sum(each[1]))[:width]
+    total = sum(sum(ends) for _, ends in kept)
+    return {word: (first / total, second / total) for word, (first, second) in kept}, math.log(total)
+
+
+def _at_places(text: str, other: str) -> list[str]:
+    """What another text has in place of each character of `text`; what it has more stands with the one before."""
+    parts = [""] * len(text)
+    for kind, start, end, other_start, other_end in Levenshtein.opcodes(text, other):
+        if kind == "insert":
+            place = max(start - 1, 0)
+            new = other[other_start:other_end]
+            parts[place] = parts[place] + new if start else new + parts[place]
+        elif kind != "delete":
+            for offset in range(end - start):
+                parts[start + offset] += other[other_start + offset]
+    return parts
+
+
+def _listed(values: ArrayLike) -> list[list[float]]:
+    return values.tolist() if hasattr(values, "tolist") else values  # type: ignore[return-value]
