@@ -48,6 +48,7 @@ ComparisonFile = Annotated[Path | None, typer.Option(help="Write the comparison 
 Weights = Annotated[str, typer.Option(help="A checkpoint, or imagenet.")]
 CardTable = Annotated[Path | None, typer.Option(help="A table in Markdown for the card.")]
 CardNotes = Annotated[Path | None, typer.Option(help="Findings in Markdown for the card.")]
+LanguageFile = Annotated[Path | None, typer.Option(help="A language to read with; `export language` makes one.")]
 Repository = Annotated[Path, typer.Option(help="The model repository to write into.")]
 
 
@@ -228,6 +229,20 @@ def tune_recognizer(config: Config, data: WordFolders, out: Out, change: Changes
     typer.echo(f"the weights are in {tune(read_config(RecognizerTuning, config, _changes(change)), data, out)}")
 
 
+@train_app.command("mix-recognizers")
+def mix_recognizers(
+    start: Annotated[str, typer.Argument(help="A checkpoint, or published.")],
+    trained: Annotated[str, typer.Argument(help="What was trained from it.")],
+    to: Annotated[Path, typer.Argument(help="The checkpoint to write.")],
+    share: Annotated[float, typer.Option(help="How much of the trained one.", min=0, max=1)] = 0.5,
+) -> None:
+    """Mix the weights of a recogniser with those it was trained from: it forgets less."""
+    from training.mix_recognizers import mix_recognizers as mix
+
+    mix(start, trained, share, to)
+    typer.echo(f"wrote {to}")
+
+
 @train_app.command("words-sheet")
 def words_sheet(
     to: Annotated[Path, typer.Argument(help="The PNG to write.")],
@@ -262,14 +277,21 @@ def evaluate_embedder(
 def evaluate_recognizer(
     data: WordFolders,
     weights: Annotated[list[str], typer.Option(help="A checkpoint, or published; may be repeated.")],
+    language: LanguageFile = None,
     table: ComparisonFile = None,
 ) -> None:
     """Accuracy, NED and total edit distance on validation crops; the figures go to metrics.json beside each."""
+    from export.repository import sha256_of
+    from export.spelling import as_served
     from training.comparison import READINGS, compare
     from training.evaluate_recognizer import evaluate_recognizer as evaluate
     from training.models.recognizer import load_recognizer
 
-    rows = {each: [evaluate(load_recognizer(each), data).keep(each).metrics] for each in weights}
+    rows = {}
+    for each in weights:
+        model = load_recognizer(each)
+        decode, digest = (as_served(model, language), sha256_of(language)) if language else (None, "")
+        rows[each] = [evaluate(model, data, decode, digest).keep(each).metrics]
     _show(compare(rows, READINGS), table)
 
 
@@ -294,6 +316,7 @@ def export_embedder(
 @export_app.command("recognizer")
 def export_recognizer(
     weights: Annotated[str, typer.Option(help="A checkpoint, or published.")],
+    language: LanguageFile = None,
     to: Repository = Path("models"),
     comparison: CardTable = None,
     notes: CardNotes = None,
@@ -305,8 +328,23 @@ def export_recognizer(
 
     model = load_recognizer(weights)
     table, findings = (file.read_text() if file else "" for file in (comparison, notes))
-    manifest = export(model, RecognizerFigures.of(weights), to, comparison=table, notes=findings)
+    figures = RecognizerFigures.of(weights)
+    manifest = export(model, figures, to, language=language, comparison=table, notes=findings)
     typer.echo(f"wrote {to / manifest.name}, version {manifest.version}, sha256 {manifest.sha256[:12]}…")
+
+
+@export_app.command("language")
+def export_language(
+    data: WordFolders,
+    out: Annotated[Path, typer.Option(help="The file to write.")],
+    weight: Annotated[float, typer.Option(help="How much the language counts beside what is seen.", min=0)] = 0.5,
+    bonus: Annotated[float, typer.Option(help="For each letter of a word.")] = 1.0,
+) -> None:
+    """Learn which words are likely, from labels of the set train and this machine's lists of words."""
+    from export.language import export_language as export
+
+    language = export(data, out, weight=weight, bonus=bonus)
+    typer.echo(f"wrote {out}: {len(language.words)} words")
 
 
 @export_app.command("starter")

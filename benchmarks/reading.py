@@ -20,10 +20,9 @@ from rapidocr import RapidOCR
 from rapidocr.ch_ppocr_rec.typings import TextRecInput
 
 from serving.images import ImageLimits
-from serving.manifest import RecognizerManifest
 from serving.metrics import Metrics
 from serving.pipelines.recognize import Recognizer
-from serving.repository import load_repository, manifest_of
+from serving.repository import load_repository, model_of
 from serving.runtime.in_process import InProcessRuntime
 from serving.timing import Timings
 from training.data.words import Pixels, WordCrop
@@ -70,10 +69,9 @@ taking turns):
 
 def readleaf(workers: ThreadPoolExecutor) -> Reader:
     """The service's own pipeline and runtime."""
-    models = load_repository(ROOT / "models")
-    manifest = manifest_of(models, "recognizer", RecognizerManifest)
-    runtime = InProcessRuntime({"recognizer": models["recognizer"]}, "cpu", Metrics())
-    recognizer = Recognizer(runtime, manifest, ImageLimits(1 << 30, 1 << 30), workers)
+    model = model_of(load_repository(ROOT / "models"), "recognizer")
+    runtime = InProcessRuntime({"recognizer": model}, "cpu", Metrics())
+    recognizer = Recognizer(runtime, model, ImageLimits(1 << 30, 1 << 30), workers)
     return lambda crops: [reading.text for reading in asyncio.run(recognizer.read(crops, Timings()))]
 
 

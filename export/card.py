@@ -79,17 +79,18 @@ A crop of one word becomes its text: {len(manifest.symbols)} printable ASCII cha
 **Input** `{manifest.inputs[0].name}`: uint8 RGB pixels [N, {canvas.height}, width, 3]: the crop scaled to the height
 and filled up with grey on the right to a width of {canvas.width}, or as many steps of {canvas.step} more as it needs,
 up to {canvas.longest}.
-**Output** `classes` and `probabilities`, [N, width / 8, 3]: at each place the best answer and two others; the best is
-−1 where no character begins, and {len(manifest.symbols)} stands for no character.
-
-A crop more than {canvas.tall:g} times as high as wide is also read on either side, and such a reading taken if its
-characters are surer by {canvas.surer_by:g} on the average.
+**Output** `classes` and `probabilities`, [N, width / 8, {manifest.outputs[0].shape[2]}]: at each place the most
+probable characters, the best first; {len(manifest.symbols)} stands for no character.
+{_language(manifest)}
+A crop more than {canvas.tall:g} times as high as wide is also read on either side, and such a reading taken if it is
+surer by {canvas.surer_by:g}.
 
 ## Measured
 
 By `readleaf evaluate recognizer` on validation crops: the share of words without a mistake, the mean of 1 − distance /
 length (ned), and the total edit distance (ted). Compared case-insensitively on [0-9a-z], as the thesis does;
 "printable" compares all characters as they stand. `ece` is the calibration error of the word's confidence.
+"Letter by letter" is the network alone, the best answer at each place.
 
 | metric | value |
 |---|---|
@@ -103,6 +104,16 @@ The exported graph differs from torch by at most {difference:.1e}, and reads the
 
 Licence of this model: {manifest.licence}. None of the pictures is part of it.
 {_added(notes)}"""
+
+
+def _language(manifest: RecognizerManifest) -> str:
+    if manifest.language is None:
+        return ""
+    return """
+The service follows the most probable words through these answers and weighs them with `language.npz`: words of the
+training labels and of lists of English words, and which letters follow one another. Where the picture is clear, the
+picture decides; the language speaks where it is not.
+"""
 
 
 def _licence(entry: str) -> str:

@@ -1,5 +1,6 @@
 """The recogniser, from weights to `models/recognizer/`."""
 
+import shutil
 from pathlib import Path
 
 import torch
@@ -8,7 +9,7 @@ from export.card import recognizer_card
 from export.graph import write_graph
 from export.parity import check_words
 from export.repository import replaced_folder, sha256_of, write_descriptions
-from export.words import Words
+from export.words import ANSWERS, Words
 from serving.manifest import Canvas, RecognizerManifest, Tensor
 from training.data.canvas import TALL
 from training.errors import DataError
@@ -23,13 +24,21 @@ LOSSES = {"ctc": "CTC", "attention": "cross-entropy", "ls_ed": "LS-ED", "feds": 
 
 
 def export_recognizer(
-    model: Recognizer, figures: RecognizerFigures, repository: Path, *, comparison: str = "", notes: str = ""
+    model: Recognizer,
+    figures: RecognizerFigures,
+    repository: Path,
+    *,
+    language: Path | None = None,
+    comparison: str = "",
+    notes: str = "",
 ) -> RecognizerManifest:
     """Export, compare with torch, describe; an export that fails leaves the repository as it was."""
+    if figures.language != (sha256_of(language) if language else ""):
+        raise DataError(f"the figures are of another language than {language}; run `readleaf evaluate` with it")
     canvas = model.shape.canvas
     if not canvas.step or canvas.channels != 3:
         raise DataError("what is served needs a canvas of 3 channels that grows in steps; this one is for comparison")
-    wrapped = Words(model, figures.temperature).eval()
+    wrapped = Words(model).eval()
     with replaced_folder(repository / "recognizer") as folder:
         graph = folder / str(VERSION) / "model.onnx"
         columns = torch.export.Dim("columns", min=2, max=canvas.longest // COLUMN)
@@ -44,8 +53,8 @@ def export_recognizer(
             sha256=sha256_of(graph),
             inputs=[Tensor(name="images", dtype="uint8", shape=[-1, canvas.height, -1, 3])],
             outputs=[
-                Tensor(name="classes", dtype="int64", shape=[-1, -1, 3]),
-                Tensor(name="probabilities", dtype="float32", shape=[-1, -1, 3]),
+                Tensor(name="classes", dtype="int64", shape=[-1, -1, ANSWERS]),
+                Tensor(name="probabilities", dtype="float32", shape=[-1, -1, ANSWERS]),
             ],
             max_batch=MAX_BATCH,
             canvas=Canvas(
@@ -57,10 +66,15 @@ def export_recognizer(
                 surer_by=CLEARLY,
             ),
             symbols=model.shape.symbols,
+            decoder=model.shape.decoder,
+            temperature=figures.temperature,
+            language=figures.language or None,
             metrics=figures.metrics,
             training_data=list(model.provenance.data),
             licence="Apache-2.0",
         )
+        if language:
+            shutil.copyfile(language, folder / "language.npz")
         write_descriptions(folder, manifest, recognizer_card(manifest, difference, comparison, notes))
     return manifest
 

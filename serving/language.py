@@ -10,6 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ class Language:
 
     def write(self, file: Path) -> None:
         """Write it; `read_language` reads it."""
-        tables = {}
+        tables: dict[str, Any] = {}  # numpy's types know no keywords
         for name in ("words", "follows", "falls_back"):
             table: dict[str, float] = dict(sorted(getattr(self, name).items()))
             tables[name] = np.frombuffer(SEPARATOR.join(table).encode(), dtype=np.uint8)

@@ -120,13 +120,16 @@ class RecognizerManifest(Manifest):
     """A model that reads the word on a crop.
 
     Its outputs are `classes` [N, places, answers] and `probabilities` of the same shape: at each place the most
-    probable answers, best first. A class is a place in `symbols`, or len(symbols) for no character; the best answer
-    is −1 where no character begins.
+    probable answers, best first. A class is a place in `symbols`, or len(symbols) for no character. Places are columns
+    of the crop, whose answers are joined as CTC does, or steps up to the first that is no character (attention).
     """
 
     task: Literal["recognize"] = "recognize"
     canvas: Canvas
     symbols: str = Field(min_length=1)
+    decoder: Literal["ctc", "attention"]
+    temperature: float = Field(gt=0)  # what scores of words are divided by to be believed
+    language: Sha256 | None = None  # of `language.npz` beside it
 
     @property
     def example_shape(self) -> tuple[int, ...]:

@@ -15,11 +15,10 @@ from rich.progress import track
 from serving.client import SUFFIXES
 from serving.errors import ReadleafError
 from serving.images import ImageLimits
-from serving.manifest import RecognizerManifest
 from serving.metrics import Metrics
 from serving.pipelines.recognize import Reading, Recognizer
 from serving.pipelines.upload import Upload
-from serving.repository import load_repository, manifest_of
+from serving.repository import load_repository, model_of
 from serving.runtime.in_process import InProcessRuntime
 from serving.settings import Settings
 from serving.timing import Timings
@@ -86,8 +85,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 @contextmanager
 def _recognizer(settings: Settings) -> Iterator[Recognizer]:
-    models = load_repository(settings.models_dir)
-    manifest = manifest_of(models, "recognizer", RecognizerManifest)
-    runtime = InProcessRuntime({"recognizer": models["recognizer"]}, settings.device, Metrics())
+    model = model_of(load_repository(settings.models_dir), "recognizer")
+    runtime = InProcessRuntime({"recognizer": model}, settings.device, Metrics())
     with ThreadPoolExecutor(settings.threads or os.cpu_count() or 1) as workers:
-        yield Recognizer(runtime, manifest, ImageLimits.of(settings), workers)
+        yield Recognizer(runtime, model, ImageLimits.of(settings), workers)

@@ -30,26 +30,35 @@ def load_repository(folder: Path) -> dict[str, StoredModel]:
     return {model.manifest.name: model for model in map(_load, found)}
 
 
-def manifest_of(models: Mapping[str, StoredModel], name: str, kind: type[Kind]) -> Kind:
-    """The manifest of a model that the service cannot do without; raises a SetupError if it is not there."""
+def model_of(models: Mapping[str, StoredModel], name: str) -> StoredModel:
+    """A model that the service cannot do without; raises a SetupError if it is not there."""
     if name not in models:
         raise ModelsMissing(f"the model folder has no model named {name}; export one into it")
-    manifest = models[name].manifest
-    if not isinstance(manifest, kind):
-        raise ManifestInvalid(f"{models[name].file.parents[1]}: its task is {manifest.task}; export the model again")
-    return manifest
+    return models[name]
+
+
+def manifest_as(model: StoredModel, kind: type[Kind]) -> Kind:
+    """The manifest of a model of this kind; raises a SetupError if it is of another."""
+    if not isinstance(model.manifest, kind):
+        raise ManifestInvalid(f"{model.file.parents[1]}: its task is {model.manifest.task}; export the model again")
+    return model.manifest
+
+
+def check_file(file: Path, sha256: str, model: str) -> None:
+    """Raise a SetupError if a model's file is missing or not the one that its manifest names."""
+    if not file.is_file():
+        raise ModelsMissing(f"{model}: {file} is missing; export the model again")
+    with file.open("rb") as stream:
+        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+    if actual != sha256:
+        raise ModelCorrupt(
+            f"{model}: {file} has sha256 {actual[:12]}…, its manifest says {sha256[:12]}…; "
+            "the file is damaged or was replaced: export the model again"
+        )
 
 
 def _load(folder: Path) -> StoredModel:
     manifest = read_manifest(folder)
     file = folder / manifest.model_file
-    if not file.is_file():
-        raise ModelsMissing(f"{manifest.name}: {file} is missing; export the model again")
-    with file.open("rb") as stream:
-        actual = hashlib.file_digest(stream, "sha256").hexdigest()
-    if actual != manifest.sha256:
-        raise ModelCorrupt(
-            f"{manifest.name}: {file} has sha256 {actual[:12]}…, its manifest says {manifest.sha256[:12]}…; "
-            "the file is damaged or was replaced: export the model again"
-        )
+    check_file(file, manifest.sha256, manifest.name)
     return StoredModel(manifest, file)

@@ -99,9 +99,9 @@ class EmbedResponse(BaseModel):
 
 
 class Alternative(BaseModel):
-    """What a character may be instead."""
+    """What may stand in place of a character."""
 
-    text: str = Field(description="a character, or nothing at all")
+    text: str = Field(description="another character, several, or nothing at all")
     confidence: float = Field(ge=0, le=1)
 
 
@@ -117,7 +117,9 @@ class WordReading(BaseModel):
     """What stands on one crop."""
 
     text: str = Field(description="printable ASCII; empty if nothing could be read", examples=["Readleaf"])
-    confidence: float = Field(ge=0, le=1, description="how probably the whole word is right")
+    confidence: float = Field(
+        ge=0, le=1, description="how probably its letters and digits are right, whatever case and signs"
+    )
     turned: int = Field(description="degrees clockwise by which the crop was turned to be read: 0, 90 or 270")
     characters: list[CharacterReading] | None = Field(default=None, description="with `details` only")
 

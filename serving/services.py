@@ -17,11 +17,11 @@ from serving.errors import DataFolderUnusable
 from serving.images import ImageLimits
 from serving.jobs import Jobs
 from serving.library import Library
-from serving.manifest import EmbedderManifest, RecognizerManifest
+from serving.manifest import EmbedderManifest
 from serving.metrics import Metrics
 from serving.pipelines.embed import Embedder
 from serving.pipelines.recognize import Recognizer
-from serving.repository import StoredModel, load_repository, manifest_of
+from serving.repository import StoredModel, load_repository, manifest_as, model_of
 from serving.runtime import Runtime
 from serving.runtime.in_process import InProcessRuntime
 from serving.settings import Settings
@@ -51,8 +51,8 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
     """Check the folders, load and warm up every model; raises SetupError with one clear sentence."""
     prepare_data_folder(settings.data_dir)
     models = load_repository(settings.models_dir)
-    manifest = manifest_of(models, "embedder", EmbedderManifest)
-    words = manifest_of(models, "recognizer", RecognizerManifest)
+    manifest = manifest_as(model_of(models, "embedder"), EmbedderManifest)
+    words = model_of(models, "recognizer")
     cv2.setNumThreads(1)  # the workers below are the parallelism
     runtime = InProcessRuntime(models, settings.device, metrics)
     threads = settings.threads or os.cpu_count() or 1

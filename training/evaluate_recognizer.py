@@ -1,12 +1,13 @@
 """Scores a recogniser on validation crops and keeps the figures in `metrics.json`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
+from torch import Tensor
 
 from training.data.words import WordCrop, read_words
 from training.errors import DataError
@@ -17,6 +18,8 @@ from training.models.recognizer import Recognizer
 from training.reading import answer, surest
 
 ALL = "all"
+# Logits of a crop by quarter turns, and a temperature → its text, and how sure that is.
+Decode = Callable[[Mapping[int, Tensor], float], tuple[str, float]]
 SCORES = {"": True, "printable ": False}  # name of a score, and does it compare [0-9a-z] only?
 
 
@@ -24,24 +27,32 @@ SCORES = {"": True, "printable ": False}  # name of a score, and does it compare
 class RecognizerFigures(Figures):
     """What `metrics.json` of a recogniser holds."""
 
-    temperature: float = 1.0  # by which logits are divided, so that confidences can be believed
+    temperature: float = 1.0  # by which scores are divided, so that confidences can be believed
+    language: str = ""  # sha256 of the language that was read with
 
 
-def evaluate_recognizer(model: Recognizer, folders: Sequence[Path]) -> RecognizerFigures:
+def evaluate_recognizer(
+    model: Recognizer, folders: Sequence[Path], decode: Decode | None = None, language: str = ""
+) -> RecognizerFigures:
     """Accuracy, NED and TED of each source and of all `val` crops together.
 
     Compared case-insensitively on [0-9a-z], as the thesis does, and once more as they stand ("printable"). The
     temperature that makes a word's confidence its probability of being right is found on every second crop, and the
-    calibration error (`ece`) measured on the others.
+    calibration error (`ece`) measured on the others. Read letter by letter; or by `decode`, with what it knows of a
+    `language` (its sha256), and then the figures letter by letter are there, too.
     """
     crops = validation_crops(folders)
     answers = answer(model, [crop.load() for crop in crops], quiet=False)
     truths = [alphanumeric_only(crop.text) for crop in crops]
 
     def confidences(temperature: float) -> tuple[list[str], NDArray[np.float64], NDArray[np.bool_]]:
-        readings = [surest(model, each, temperature) for each in answers]
-        right = [alphanumeric_only(one.text) == truth for one, truth in zip(readings, truths, strict=True)]
-        return [one.text for one in readings], np.array([one.confidence for one in readings]), np.array(right)
+        readings = [(decode or letter_by_letter)(each, temperature) for each in answers]
+        right = [alphanumeric_only(text) == truth for (text, _), truth in zip(readings, truths, strict=True)]
+        return [text for text, _ in readings], np.array([sure for _, sure in readings]), np.array(right)
+
+    def letter_by_letter(logits: Mapping[int, Tensor], temperature: float) -> tuple[str, float]:
+        reading = surest(model, logits, temperature)
+        return reading.text, reading.confidence
 
     known, held_back = slice(0, None, 2), slice(1, None, 2)
 
@@ -54,10 +65,18 @@ def evaluate_recognizer(model: Recognizer, folders: Sequence[Path]) -> Recognize
     temperature = round(float(np.exp(best.x)), 3)
     texts, confidence, right = confidences(temperature)
     metrics = reading_figures(crops, texts)
+    if decode:
+        plain_figures = reading_figures(crops, [letter_by_letter(each, 1.0)[0] for each in answers])
+        kinds = ("accuracy", "ned", "ted")
+        metrics |= {
+            f"{name} letter by letter": value
+            for name, value in plain_figures.items()
+            if name.rpartition("/")[2] in kinds
+        }
     _, plain, plainly_right = confidences(1.0)
     metrics["all/ece before scaling"] = round(reliability_of(plain[held_back], plainly_right[held_back]).ece, 4)
     metrics["all/ece"] = round(reliability_of(confidence[held_back], right[held_back]).ece, 4)
-    return RecognizerFigures(metrics, temperature=temperature)
+    return RecognizerFigures(metrics, temperature=temperature, language=language)
 
 
 def validation_crops(folders: Sequence[Path]) -> list[WordCrop]:

@@ -75,12 +75,17 @@ def _turn(reader: Recognizer, crop: WordCrop) -> int:
 
 def _once(name: str, question: Any, answer: Callable[[], Any]) -> Any:
     """An answer that is kept for the same question."""
-    digest = hashlib.sha256(json.dumps(question).encode()).hexdigest()[:16]
-    file = KEPT / f"{name}-{digest}.json"
+    file = kept_file(f"{name}.json", question)
     if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
         found = answer()
         partial = file.with_suffix(".part")
         partial.write_text(json.dumps(found))
         partial.replace(file)
     return json.loads(file.read_text())
+
+
+def kept_file(name: str, question: Any) -> Path:
+    """Where the answer to a question is kept; its folder is there."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256(json.dumps(question).encode()).hexdigest()[:16]
+    return KEPT / f"{digest}-{name}"

@@ -1,6 +1,6 @@
 """Reads word crops with a recogniser in torch, as the service reads them with the exported graph."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -43,7 +43,7 @@ def answer(model: Recognizer, crops: Sequence[Pixels], *, quiet: bool = True) ->
     return found
 
 
-def surest(model: Recognizer, answers: Answers, temperature: float = 1.0) -> Reading:
+def surest(model: Recognizer, answers: Mapping[int, torch.Tensor], temperature: float = 1.0) -> Reading:
     """Of readings by turn, the one to believe: as the crop is, unless another is clearly surer."""
     readings = {turn: model.read(logits[None] / temperature)[0] for turn, logits in answers.items()}
     best = max(readings.values(), key=lambda reading: reading.sureness)

@@ -19,11 +19,13 @@ from training.data.word_feed import WIDEST, WordFeed
 from training.data.words import WordCrop, read_words
 from training.errors import DataError
 from training.evaluate_recognizer import reading_figures
+from training.figures import sha256_of
 from training.losses.filtered import Target
 from training.models.prediction import Ctc
 from training.models.provenance import Provenance
 from training.models.recognizer import Recognizer, load_recognizer, save_recognizer
 from training.models.text_backbone import TextBackbone
+from training.prepare_words import kept_file
 from training.reading import normalised, read_crops
 from training.run_folder import RunFolder
 from training.surrogates.ctc_paths import (
@@ -158,24 +160,33 @@ class _Tuning:
             parameter.requires_grad_(False)
         for parameter in self.tuned.tuned_parameters():
             parameter.requires_grad_(True)
-        feed_config = RecognizerTraining(
-            shape=model.shape,
-            batch=config.batch,
-            synthetic=config.synthetic,
-            strength=config.strength,
-            seed=config.seed,
-        )
-        feed = make_feed(model, crops, feed_config)
-        self.words = [example.crop.text for examples in feed.by_width.values() for example in examples]
-        self.views = self._look(feed)
+        self.words = [crop.text for crop in crops if crop.set_name == "train"]
+        self.views = self._look(crops)
         self.random = np.random.default_rng(config.seed)
         self.average = WeightAverage(model, config.average)
         self.optimizer = torch.optim.AdamW(self.tuned.tuned_parameters(), config.rate, weight_decay=0.0)
         self.optimizer.register_step_post_hook(lambda *_: self.average.update(model))
         model.provenance = Provenance(model.provenance.data, (*model.provenance.losses, config.loss))
 
-    def _look(self, feed: WordFeed) -> Views:
-        """The fixed part's output for all views."""
+    def _look(self, crops: Sequence[WordCrop]) -> Views:
+        """The fixed part's output for all views; arms that differ in nothing that matters here share it."""
+        config = self.config
+        feed_config = RecognizerTraining(
+            shape=self.model.shape,
+            batch=config.batch,
+            synthetic=config.synthetic,
+            strength=config.strength,
+            seed=config.seed,
+        )
+        question = [sha256_of(config.start), config.views, asdict(feed_config), [str(crop.file) for crop in crops]]
+        file = kept_file("views.pt", question)
+        if not file.exists():
+            views = self._views(make_feed(self.model, crops, feed_config))
+            torch.save(asdict(views), file.with_suffix(".part"))
+            file.with_suffix(".part").replace(file)
+        return Views(**torch.load(file, weights_only=True))
+
+    def _views(self, feed: WordFeed) -> Views:
         by_width: dict[int, tuple[list[Tensor], list[str]]] = {}
         steps = range(-(-self.config.views // self.config.batch))
         with torch.inference_mode():

@@ -1,7 +1,6 @@
 """Crops of words to texts."""
 
 import asyncio
-import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -11,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serving.images import ImageLimits, decode
+from serving.language import Language, read_language
 from serving.manifest import Canvas, RecognizerManifest
+from serving.pipelines.spelling import Speller, Spelling, surest
 from serving.pipelines.upload import Upload
+from serving.repository import StoredModel, check_file, manifest_as
 from serving.runtime import Runtime
 from serving.timing import Timings
 
@@ -23,35 +25,21 @@ QUARTERS = {0: 0, 1: 270, 3: 90}  # numpy's quarter turns, counter-clockwise, as
 
 
 @dataclass(frozen=True)
-class Character:
-    """One character, how sure it is, and what else it may be."""
-
-    text: str
-    confidence: float
-    alternatives: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True)
 class Reading:
     """What stands on a crop."""
 
-    characters: tuple[Character, ...]
+    spelling: Spelling
     turned: int = 0  # degrees clockwise
 
     @property
     def text(self) -> str:
         """The whole word."""
-        return "".join(character.text for character in self.characters)
+        return self.spelling.text
 
     @property
     def confidence(self) -> float:
-        """How probably all of it is right; of nothing, 0."""
-        return math.prod(character.confidence for character in self.characters) if self.characters else 0.0
-
-    @property
-    def sureness(self) -> float:
-        """The mean over characters, which a long word does not lower."""
-        return sum(character.confidence for character in self.characters) / max(1, len(self.characters))
+        """How probably its letters and digits are right; of nothing, 0."""
+        return self.spelling.confidence
 
 
 @dataclass(frozen=True)
@@ -66,8 +54,12 @@ class _Job:
 class Recognizer:
     """Decodes crops, puts them on canvases of few widths, and reads those of one width together."""
 
-    def __init__(self, runtime: Runtime, manifest: RecognizerManifest, limits: ImageLimits, workers: Executor) -> None:
-        self.manifest = manifest
+    def __init__(self, runtime: Runtime, model: StoredModel, limits: ImageLimits, workers: Executor) -> None:
+        """Raises a SetupError if the model is no recogniser, or its language is damaged."""
+        self.manifest = manifest_as(model, RecognizerManifest)
+        self._speller = Speller(
+            self.manifest.symbols, self.manifest.decoder, _language_of(model, self.manifest), self.manifest.temperature
+        )
         self._runtime = runtime
         self._limits = limits
         self._workers = workers
@@ -93,11 +85,12 @@ class Recognizer:
         answers = await asyncio.gather(
             *(loop.run_in_executor(self._workers, self._read, chunk, timings) for chunk in chunks)
         )
-        found: dict[int, dict[int, Reading]] = {}
-        for chunk, readings in zip(chunks, answers, strict=True):
-            for job, reading in zip(chunk, readings, strict=True):
-                found.setdefault(job.crop, {})[job.quarter] = reading
-        return [self._surest(found[number]) for number in range(len(crops))]
+        found: dict[int, dict[int, Spelling]] = {}
+        for chunk, spellings in zip(chunks, answers, strict=True):
+            for job, spelling in zip(chunk, spellings, strict=True):
+                found.setdefault(job.crop, {})[job.quarter] = spelling
+        quarters = [surest(found[number], self.manifest.canvas.surer_by) for number in range(len(crops))]
+        return [Reading(found[number][quarter], QUARTERS[quarter]) for number, quarter in enumerate(quarters)]
 
     def _decode(self, upload: Upload, timings: Timings) -> Pixels:
         with timings.measure("decode"):
@@ -115,30 +108,21 @@ class Recognizer:
             for start in range(0, len(jobs), CHUNK):
                 yield jobs[start : start + CHUNK]
 
-    def _read(self, jobs: Sequence[_Job], timings: Timings) -> list[Reading]:
+    def _read(self, jobs: Sequence[_Job], timings: Timings) -> list[Spelling]:
         pixels = np.stack([job.pixels for job in jobs])
         with timings.measure("infer"):
             outputs = self._runtime.run(self.manifest.name, {self.manifest.inputs[0].name: pixels})
-        rows = zip(outputs["classes"].tolist(), outputs["probabilities"].tolist(), jobs, strict=True)
-        return [Reading(self._characters(*row), QUARTERS[job.quarter]) for *row, job in rows]
+        with timings.measure("spell"):
+            return list(map(self._speller, outputs["classes"], outputs["probabilities"]))
 
-    def _characters(self, classes: list[list[int]], probabilities: list[list[float]]) -> tuple[Character, ...]:
-        symbols = (*self.manifest.symbols, "")  # the last class is no character
-        return tuple(
-            Character(
-                symbols[best],
-                confidence,
-                tuple((symbols[number], value) for number, value in zip(others, values, strict=True)),
-            )
-            for (best, *others), (confidence, *values) in zip(classes, probabilities, strict=True)
-            if best >= 0
-        )
 
-    def _surest(self, readings: dict[int, Reading]) -> Reading:
-        """The crop as it is, unless it is read clearly surer on a side."""
-        upright = readings[0]
-        best = max(readings.values(), key=lambda reading: reading.sureness)
-        return best if best.sureness > upright.sureness + self.manifest.canvas.surer_by else upright
+def _language_of(model: StoredModel, manifest: RecognizerManifest) -> Language | None:
+    """The language that the manifest names."""
+    if manifest.language is None:
+        return None
+    file = model.file.parents[1] / "language.npz"
+    check_file(file, manifest.language, manifest.name)
+    return read_language(file)
 
 
 def place(crop: NDArray[np.uint8], canvas: Canvas) -> Pixels:

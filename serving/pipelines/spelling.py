@@ -6,19 +6,26 @@ word into the columns). A language then says which of those are words, and both 
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
-from numpy.typing import ArrayLike
 from rapidfuzz.distance import Levenshtein
 
 from serving.language import Language, core
 
 Kind = Literal["ctc", "attention"]
+Number = TypeVar("Number")
 Column = list[tuple[str, float]]  # what may stand at a place, and how probably; "" is the blank, or the end
 WIDTH = 24  # words that are followed at once
 LEAST = 2e-4  # probability from which an answer is followed
+
+
+class Rows(Protocol[Number]):
+    """An array of two dimensions, whatever library made it."""
+
+    def tolist(self) -> list[list[Number]]:
+        """Its rows."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +69,9 @@ class Speller:
         self._language = language
         self._temperature = temperature
 
-    def __call__(self, classes: ArrayLike, probabilities: ArrayLike) -> Spelling:
+    def __call__(self, classes: Rows[int], probabilities: Rows[float]) -> Spelling:
         """The word of one crop: classes and probabilities [places, answers], the best answer first."""
-        rows = zip(_listed(classes), _listed(probabilities), strict=True)
+        rows = zip(classes.tolist(), probabilities.tolist(), strict=True)
         columns: list[Column] = [
             [(self._symbols[number], value) for number, value in zip(*row, strict=True) if value >= LEAST]
             for row in rows
@@ -81,9 +88,7 @@ class Speller:
             for letters, texts in by_core.items()
         }
         best = max(scores, key=lambda letters: scores[letters])
-        weights = {
-            letters: math.exp((score - scores[best]) / self._temperature) for letters, score in scores.items()
-        }
+        weights = {letters: math.exp((score - scores[best]) / self._temperature) for letters, score in scores.items()}
         total = sum(weights.values())
         shares = {
             text: weights[letters] / total * probability / sum(texts.values())
@@ -97,6 +102,12 @@ class Speller:
             scores[best] + scale,
             tuple(sorted(shares.items(), key=lambda each: -each[1])),
         )
+
+
+def surest(spellings: Mapping[int, Spelling], surer_by: float) -> int:
+    """In which quarter turn a crop is to be read: as it is (0), unless it is read clearly surer in another."""
+    best = max(spellings, key=lambda turn: spellings[turn].confidence)
+    return best if spellings[best].confidence > spellings[0].confidence + surer_by else 0
 
 
 def written_in_columns(columns: Sequence[Column], width: int = WIDTH) -> tuple[dict[str, float], float]:
@@ -147,16 +158,10 @@ def _likeliest(words: dict[str, tuple[float, float]], width: int) -> tuple[dict[
 def _at_places(text: str, other: str) -> list[str]:
     """What another text has in place of each character of `text`; what it has more stands with the one before."""
     parts = [""] * len(text)
-    for kind, start, end, other_start, other_end in Levenshtein.opcodes(text, other):
-        if kind == "insert":
-            place = max(start - 1, 0)
-            new = other[other_start:other_end]
-            parts[place] = parts[place] + new if start else new + parts[place]
-        elif kind != "delete":
-            for offset in range(end - start):
-                parts[start + offset] += other[other_start + offset]
+    for step in Levenshtein.opcodes(text, other):
+        if step.tag == "insert":  # at the very start nothing stands there yet
+            parts[max(step.src_start - 1, 0)] += other[step.dest_start : step.dest_end]
+        elif step.tag != "delete":
+            for offset in range(step.src_end - step.src_start):
+                parts[step.src_start + offset] += other[step.dest_start + offset]
     return parts
-
-
-def _listed(values: ArrayLike) -> list[list[float]]:
-    return values.tolist() if hasattr(values, "tolist") else values  # type: ignore[return-value]

@@ -43,6 +43,6 @@ def _result(reading: Reading, *, details: bool) -> WordReading:
                 confidence=character.confidence,
                 alternatives=[Alternative(text=text, confidence=value) for text, value in character.alternatives],
             )
-            for character in reading.characters
+            for character in reading.spelling.characters()
         ]
     return result

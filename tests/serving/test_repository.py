@@ -4,7 +4,7 @@ import pytest
 
 from serving.errors import ManifestInvalid, ModelCorrupt, ModelsMissing
 from serving.manifest import RecognizerManifest
-from serving.repository import load_repository, manifest_of
+from serving.repository import load_repository, manifest_as, model_of
 from serving.settings import Settings
 
 SHIPPED = Settings.model_fields["models_dir"].default
@@ -52,8 +52,8 @@ def test_hidden_folders_are_no_models(repository):
 
 def test_a_model_that_the_service_needs(repository):
     models = load_repository(repository)
-    assert manifest_of(models, "recognizer", RecognizerManifest) is models["recognizer"].manifest
+    assert manifest_as(model_of(models, "recognizer"), RecognizerManifest) is models["recognizer"].manifest
     with pytest.raises(ManifestInvalid, match="its task is embed"):
-        manifest_of(models, "embedder", RecognizerManifest)
+        manifest_as(model_of(models, "embedder"), RecognizerManifest)
     with pytest.raises(ModelsMissing, match="no model named detector"):
-        manifest_of(models, "detector", RecognizerManifest)
+        model_of(models, "detector")

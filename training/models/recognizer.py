@@ -6,6 +6,7 @@ transformation (none, tps) → features (vgg, resnet, text) → sequence (none, 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -61,6 +62,11 @@ class RecognizerShape:
     def alphabet(self) -> Alphabet:
         """Its characters."""
         return Alphabet(self.symbols)
+
+    @property
+    def decoder(self) -> Literal["ctc", "attention"]:
+        """How its answers become a word."""
+        return "ctc" if self.prediction == "ctc" else "attention"
 
 
 THESIS = RecognizerShape("tps", "resnet", "bilstm", "attention", ALPHANUMERIC, canvas=Canvas(32, 100, channels=1))

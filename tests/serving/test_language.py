@@ -1,0 +1,61 @@
+"""The language: what it says of words, and its file."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from serving.language import Language, core, read_language
+
+# Of letters: "ab" and "a" are spelled out, after nothing and after one letter.
+LANGUAGE = Language(
+    words={"ab": 0.3, "": 0.1},
+    known=0.4,
+    follows={"a": math.log(0.4), "b": math.log(0.2), "$": math.log(0.3), "^a": math.log(0.5), "ab": math.log(0.9)},
+    falls_back={"^": math.log(0.25), "a": math.log(0.1), "b": math.log(1.0)},
+    order=2,
+    weight=0.5,
+    bonus=2.0,
+)
+
+
+def test_a_core_is_letters_and_digits_without_case():
+    assert [core(text) for text in ("It's", "N17-4GU", "&", "Café")] == ["its", "n174gu", "", "caf"]
+
+
+@pytest.mark.parametrize(
+    ("word", "probability"),
+    [
+        ("ab", 0.3 + 0.6 * 0.5 * 0.9 * 1.0 * 0.3),  # known, or spelled: a, b after a, the end
+        ("ba", 0.6 * (0.25 * 0.2) * 0.4 * (0.1 * 0.3)),  # b never began a word; nothing is known of a after b
+        ("", 0.1 + 0.6 * 0.25 * 0.3),
+        ("a?", 0.6 * 0.5 * (0.1 * 1e-6) * 0.3),  # a letter that was never seen
+    ],
+)
+def test_scores_by_hand(word, probability):
+    assert LANGUAGE.score(word) == pytest.approx(0.5 * math.log(probability) + 2.0 * len(word))
+
+
+def test_a_word_that_nothing_speaks_for_has_a_score_all_the_same():
+    assert math.isfinite(replace(LANGUAGE, known=1.0).score("zz" * 200))
+
+
+def test_what_is_written_is_read(tmp_path):
+    LANGUAGE.write(tmp_path / "language.npz")
+    found = read_language(tmp_path / "language.npz")
+    assert found.words == pytest.approx(LANGUAGE.words)
+    assert (found.order, found.known, found.weight, found.bonus) == (2, 0.4, 0.5, 2.0)
+    for word in ("ab", "ba", "b", ""):
+        assert found.score(word) == pytest.approx(LANGUAGE.score(word), abs=1e-6)
+
+
+@pytest.mark.parametrize("damage", [b"", b"no archive", None])
+def test_a_damaged_file_is_named(tmp_path, damage):
+    file = tmp_path / "language.npz"
+    if damage is None:
+        np.savez(file, words=np.zeros(3, dtype=np.uint8))
+    else:
+        file.write_bytes(damage)
+    with pytest.raises(ValueError, match=r"language\.npz cannot be read"):
+        read_language(file)
