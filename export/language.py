@@ -5,7 +5,7 @@ from pathlib import Path
 
 from serving.language import Language
 from training.data.words import read_words
-from training.language import LABELLED, LISTED, debian_lists, learn_language
+from training.language import CODE, OTHER, debian_lists, learn_language
 
 ORDER = 4  # letters: a letter and three before it; 3 to 6 read equally well
 
@@ -16,7 +16,8 @@ def export_language(folders: Sequence[Path], file: Path, *, weight: float, bonus
     learned = learn_language(labels, debian_lists(), ORDER)
     language = Language(
         learned.words,
-        LABELLED + LISTED,
+        OTHER,
+        CODE,
         learned.follows,
         learned.falls_back,
         ORDER,

@@ -1,6 +1,8 @@
 """How likely a word is before anything was seen of it: a list of known words, and which letters follow one another.
 
-    P(word) = P(word is known and this one) + (1 − known) · Π P(letter | letters before it)
+    P(word) = P(word is a known one) + P(other) · Π P(letter | letters before it) + P(code) · Π 1 / 37
+
+A code is any row of letters and digits: a number plate is no worse for not being a word.
 
 `language.npz` lies beside the recogniser; `readleaf export language` writes it. Words are letters and digits without
 case, as `core` makes them of a text.
@@ -15,7 +17,8 @@ from typing import Any
 import numpy as np
 
 BEGIN, END = "^", "$"  # of a word, among its letters
-SEPARATOR = "\n"
+LETTERS = 37  # the letters, the digits and the end
+AFTER_EACH = "\n"  # entry of a table
 _NOT_COUNTED = re.compile("[^0-9a-z]")
 
 
@@ -28,8 +31,9 @@ def core(text: str) -> str:
 class Language:
     """Scores words; `follows` and `falls_back` are a model of letters with contexts of up to `order` − 1 of them."""
 
-    words: dict[str, float]  # known word → its probability; together they are `known`
-    known: float  # the share of words that are known ones, 0 … 1
+    words: dict[str, float]  # known word → its probability
+    other: float  # the share of words that are not known but spelled like words
+    code: float  # the share of those that are spelled in any way
     follows: dict[str, float]  # letters → log-probability of the last after those before
     falls_back: dict[str, float]  # letters → log-weight of a shorter context where a letter never followed these
     order: int
@@ -38,7 +42,11 @@ class Language:
 
     def score(self, word: str) -> float:
         """What speaks for a word: weight · log P(word) + bonus · letters."""
-        probability = self.words.get(word, 0.0) + (1 - self.known) * math.exp(self._spelled(word))
+        probability = (
+            self.words.get(word, 0.0)
+            + self.other * math.exp(self._spelled(word))
+            + self.code * LETTERS ** -(len(word) + 1.0)
+        )
         return self.weight * math.log(max(probability, 1e-300)) + self.bonus * len(word)
 
     def _spelled(self, word: str) -> float:
@@ -62,9 +70,9 @@ class Language:
         tables: dict[str, Any] = {}  # numpy's types know no keywords
         for name in ("words", "follows", "falls_back"):
             table: dict[str, float] = dict(sorted(getattr(self, name).items()))
-            tables[name] = np.frombuffer(SEPARATOR.join(table).encode(), dtype=np.uint8)
+            tables[name] = np.frombuffer("".join(entry + AFTER_EACH for entry in table).encode(), dtype=np.uint8)
             tables[f"{name}_values"] = np.array(list(table.values()), dtype=np.float32)
-        settings = np.array([self.known, self.order, self.weight, self.bonus])
+        settings = np.array([self.other, self.code, self.order, self.weight, self.bonus])
         np.savez_compressed(file, settings=settings, **tables)
 
 
@@ -75,14 +83,14 @@ def read_language(file: Path) -> Language:
             tables = {
                 name: dict(
                     zip(
-                        stored[name].tobytes().decode().split(SEPARATOR),
+                        stored[name].tobytes().decode().split(AFTER_EACH)[:-1],
                         stored[f"{name}_values"].tolist(),
                         strict=True,
                     )
                 )
                 for name in ("words", "follows", "falls_back")
             }
-            known, order, weight, bonus = stored["settings"].tolist()
+            other, code, order, weight, bonus = stored["settings"].tolist()
     except Exception as error:  # numpy and zipfile raise many kinds on a damaged file
         raise ValueError(f"{file} cannot be read ({error})") from error
-    return Language(known=known, order=int(order), weight=weight, bonus=bonus, **tables)
+    return Language(other=other, code=code, order=int(order), weight=weight, bonus=bonus, **tables)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import onnxruntime as ort
@@ -7,8 +8,12 @@ import torch
 
 from export.parity import ParityError, check_words
 from export.recognizer import export_recognizer
+from export.repository import sha256_of
+from export.spelling import as_served
 from export.words import Words
+from serving.language import Language
 from serving.manifest import RecognizerManifest, read_manifest
+from serving.pipelines.spelling import Speller
 from serving.repository import load_repository
 from training.alphabet import PRINTABLE
 from training.data.canvas import Canvas, place
@@ -16,6 +21,7 @@ from training.data.fonts import OWN, Font, plainly_written
 from training.errors import DataError
 from training.evaluate_recognizer import RecognizerFigures
 from training.models.recognizer import Recognizer, RecognizerShape, load_recognizer
+from training.reading import answer, normalised
 
 FIGURES = RecognizerFigures({"all/accuracy": 0.9, "all/ted": 200.0}, temperature=1.5)
 
@@ -56,12 +62,12 @@ def test_the_graph_reads_what_the_network_reads(exported):
     for word in words:
         pixels = place(plainly_written(word, font), model.shape.canvas)[None]
         classes, probabilities = session.run(None, {"images": pixels})
-        best = classes[0, :, 0]
-        assert "".join(manifest.symbols[number] for number in best[best >= 0]) == word
-        images = torch.from_numpy(pixels).permute(0, 3, 1, 2).float() / 127.5 - 1
+        assert Speller(manifest.symbols, manifest.decoder)(classes[0], probabilities[0]).text == word
         with torch.inference_mode():
-            [reading] = model.read(model(images) / FIGURES.temperature)
-        np.testing.assert_allclose(probabilities[0, best >= 0, 0], reading.confidences, atol=1e-4)
+            logits = model(normalised(torch.from_numpy(pixels)))
+        assert model.read(logits)[0].text == word
+        expected, _ = logits.softmax(dim=2).sort(dim=2, descending=True)
+        np.testing.assert_allclose(probabilities, expected[:, :, :8], atol=1e-4)
 
 
 def test_attention_stops_in_the_graph_too():
@@ -72,9 +78,51 @@ def test_attention_stops_in_the_graph_too():
     pixels = torch.randint(0, 256, (5, 48, 160, 3), dtype=torch.uint8)
     with torch.inference_mode():
         classes, _ = Words(model)(pixels)
-        readings = model.read(model(pixels.permute(0, 3, 1, 2).float() / 127.5 - 1))
+        readings = model.read(model(normalised(pixels)))
     for row, reading in zip(classes[:, :, 0].tolist(), readings, strict=True):
-        assert "".join(shape.symbols[number] for number in row if number >= 0) == reading.text
+        ended = row.index(shape.alphabet.end) if shape.alphabet.end in row else len(row)
+        assert "".join(shape.symbols[number] for number in row[:ended]) == reading.text
+
+
+@pytest.fixture
+def language(tmp_path):
+    """A file with few words."""
+    file = tmp_path / "language.npz"
+    Language({"leaf": 0.5}, 0.5, 0.0, {"a": -1.0}, {}, 1, weight=0.5).write(file)
+    return file
+
+
+def test_a_language_goes_with_the_model(exported, language, tmp_path):
+    model, *_ = exported
+    figures = replace(FIGURES, language=sha256_of(language))
+    manifest = export_recognizer(model, figures, tmp_path / "models", language=language)
+    assert manifest.language == sha256_of(tmp_path / "models/recognizer/language.npz")
+    assert manifest.temperature == 1.5
+    assert "weighs them with `language.npz`" in (tmp_path / "models/recognizer/CARD.md").read_text()
+
+
+def test_figures_of_another_language_are_refused(exported, language, tmp_path):
+    model, *_ = exported
+    for figures, own in ((FIGURES, language), (replace(FIGURES, language="0" * 64), None)):
+        with pytest.raises(DataError, match="of another language"):
+            export_recognizer(model, figures, tmp_path / "models", language=own)
+    assert not (tmp_path / "models").exists()
+
+
+def test_evaluation_decodes_as_the_service_does(exported, language):
+    """A language that knows `leaf` alone makes it of a doubtful word, and not of a clear one."""
+    model, *_ = exported
+    decode = as_served(model, language)
+    clear = answer(model, [plainly_written("Readleaf", Font(str(OWN / "DejaVuSans.ttf"), PRINTABLE))])[0]
+    assert decode(clear, 1.0)[0] == "Readleaf"
+    logits = torch.full((8, len(PRINTABLE) + 1), -9.0)
+    for column, letter in enumerate("lcaf"):
+        logits[2 * column, PRINTABLE.index(letter)] = 5.0
+        logits[2 * column + 1, -1] = 5.0
+    logits[2, PRINTABLE.index("e")] = 4.0
+    text, sure = decode({0: logits}, 1.0)
+    assert text == "leaf"
+    assert decode({0: logits}, 3.0)[1] < sure
 
 
 def test_a_graph_of_other_weights_is_refused(exported):

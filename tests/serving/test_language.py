@@ -11,7 +11,8 @@ from serving.language import Language, core, read_language
 # Of letters: "ab" and "a" are spelled out, after nothing and after one letter.
 LANGUAGE = Language(
     words={"ab": 0.3, "": 0.1},
-    known=0.4,
+    other=0.6,
+    code=0.0,
     follows={"a": math.log(0.4), "b": math.log(0.2), "$": math.log(0.3), "^a": math.log(0.5), "ab": math.log(0.9)},
     falls_back={"^": math.log(0.25), "a": math.log(0.1), "b": math.log(1.0)},
     order=2,
@@ -38,16 +39,29 @@ def test_scores_by_hand(word, probability):
 
 
 def test_a_word_that_nothing_speaks_for_has_a_score_all_the_same():
-    assert math.isfinite(replace(LANGUAGE, known=1.0).score("zz" * 200))
+    assert math.isfinite(replace(LANGUAGE, other=0.0).score("zz" * 200))
+
+
+def test_a_code_is_as_good_as_any_other():
+    language = replace(LANGUAGE, code=0.01)
+    assert language.score("n174gu") == pytest.approx(language.score("n174cu"), rel=1e-6)
+    assert language.score("b7") == pytest.approx(0.5 * math.log(0.01 / 37**3 + 0.6 * 0.05 * 1e-6 * 0.3) + 4, rel=1e-6)
 
 
 def test_what_is_written_is_read(tmp_path):
     LANGUAGE.write(tmp_path / "language.npz")
     found = read_language(tmp_path / "language.npz")
     assert found.words == pytest.approx(LANGUAGE.words)
-    assert (found.order, found.known, found.weight, found.bonus) == (2, 0.4, 0.5, 2.0)
+    assert (found.other, found.code, found.order, found.weight, found.bonus) == (0.6, 0.0, 2, 0.5, 2.0)
     for word in ("ab", "ba", "b", ""):
         assert found.score(word) == pytest.approx(LANGUAGE.score(word), abs=1e-6)
+
+
+def test_empty_tables_are_kept(tmp_path):
+    for words in ({}, {"": 0.5}):
+        replace(LANGUAGE, words=words, falls_back={}).write(tmp_path / "language.npz")
+        found = read_language(tmp_path / "language.npz")
+        assert (found.words, found.falls_back) == (words, {})
 
 
 @pytest.mark.parametrize("damage", [b"", b"no archive", None])

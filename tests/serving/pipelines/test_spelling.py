@@ -14,7 +14,7 @@ from serving.pipelines.spelling import LEAST, Speller, Spelling, surest, written
 
 SYMBOLS = "aB1-"
 # `aa` is the only word, and all letters are equally likely.
-LANGUAGE = Language({"aa": 0.5}, 0.5, {letter: math.log(0.2) for letter in "ab1$"}, {}, 1, weight=1.0, bonus=0.0)
+LANGUAGE = Language({"aa": 0.5}, 0.5, 0.0, {letter: math.log(0.2) for letter in "ab1$"}, {}, 1, weight=1.0, bonus=0.0)
 
 
 def every_path(columns, joined):

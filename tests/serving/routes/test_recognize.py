@@ -49,11 +49,9 @@ def test_details_say_how_sure_each_character_is(read):
     [plain], [full] = read(word("Oak7")).results, read(word("Oak7"), details=True).results
     assert plain.characters is None
     assert "".join(one.text for one in full.characters) == full.text == "Oak7"
-    assert full.confidence == pytest.approx(np.prod([one.confidence for one in full.characters]), abs=1e-6)
     for character in full.characters:
-        assert len(character.alternatives) == 2
         assert character.text not in {other.text for other in character.alternatives}
-        assert character.confidence + sum(other.confidence for other in character.alternatives) <= 1.0001
+        assert character.confidence + sum(other.confidence for other in character.alternatives) == pytest.approx(1)
 
 
 def test_without_details_the_answer_is_short(service, encoded):
