@@ -20,11 +20,6 @@ LETTERS = 37  # the letters, the digits and the end
 LISTS = {"american-english-small": 0.6, "american-english": 0.25, "american-english-large": 0.15}
 # Shares of words: those of labels, those of lists, others spelled like words, and what is spelled in any way.
 LABELLED, LISTED, OTHER, CODE = 0.4, 0.35, 0.05, 0.2
-    0.45,
-    0.40,
-    0.05,
-    0.10,
-)  # shares of words: of labels, of lists, spelled so, or in any way
 
 
 @dataclass(frozen=True)
