@@ -1,0 +1,143 @@
+"""`readleaf evaluate …` and `readleaf export …`. Heavy parts are imported when a command runs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from training.commands import DataFolders, WordFolders
+
+if TYPE_CHECKING:
+    from training.comparison import Comparison
+
+evaluate_app = typer.Typer(help="Score a model on validation data.", no_args_is_help=True)
+export_app = typer.Typer(help="Turn a trained model into one that can be served.", no_args_is_help=True)
+EMBEDDER_SIZE = 224
+WIDEST_TABLE = 7  # columns; with more, a comparison is shown with a model a column
+ComparisonFile = Annotated[Path | None, typer.Option(help="Write the comparison as Markdown, too.")]
+Weights = Annotated[str, typer.Option(help="A checkpoint, or imagenet.")]
+CardTable = Annotated[Path | None, typer.Option(help="A table in Markdown for the card.")]
+CardNotes = Annotated[Path | None, typer.Option(help="Findings in Markdown for the card.")]
+LanguageFile = Annotated[Path | None, typer.Option(help="A language to read with; `export language` makes one.")]
+Repository = Annotated[Path, typer.Option(help="The model repository to write into.")]
+
+
+@evaluate_app.command("embedder")
+def evaluate_embedder(
+    data: DataFolders,
+    weights: Annotated[list[str], typer.Option(help="A checkpoint, or imagenet; may be repeated.")],
+    table: ComparisonFile = None,
+) -> None:
+    """Nearest neighbours on validation pictures; the figures go to metrics.json beside each checkpoint."""
+    from training.comparison import compare
+    from training.evaluate_embedder import evaluate_embedder as evaluate
+    from training.models.embedder import load_embedder
+
+    rows = {}
+    for each in weights:
+        rows[each] = [evaluate(load_embedder(each), EMBEDDER_SIZE, data).keep(each).metrics]
+    _show(compare(rows), table)
+
+
+@evaluate_app.command("recognizer")
+def evaluate_recognizer(
+    data: WordFolders,
+    weights: Annotated[list[str], typer.Option(help="A checkpoint, or published; may be repeated.")],
+    language: LanguageFile = None,
+    table: ComparisonFile = None,
+) -> None:
+    """Accuracy, NED and total edit distance on validation crops; the figures go to metrics.json beside each."""
+    from export.repository import sha256_of
+    from export.spelling import as_served
+    from training.comparison import READINGS, compare
+    from training.evaluate_recognizer import evaluate_recognizer as evaluate
+    from training.models.recognizer import load_recognizer
+
+    rows = {}
+    for each in weights:
+        model = load_recognizer(each)
+        decode, digest = (as_served(model, language), sha256_of(language)) if language else (None, "")
+        rows[each] = [evaluate(model, data, decode, digest).keep(each).metrics]
+    _show(compare(rows, READINGS), table)
+
+
+@export_app.command("embedder")
+def export_embedder(
+    weights: Weights,
+    to: Repository = Path("models"),
+    comparison: CardTable = None,
+    notes: CardNotes = None,
+) -> None:
+    """Export the embedder with its figures, refusing a graph that differs from torch."""
+    from export.embedder import export_embedder as export
+    from training.evaluate_embedder import EmbedderFigures
+    from training.models.embedder import load_embedder
+
+    model = load_embedder(weights)
+    table, findings = (file.read_text() if file else "" for file in (comparison, notes))
+    manifest = export(model, EMBEDDER_SIZE, EmbedderFigures.of(weights), to, comparison=table, notes=findings)
+    typer.echo(f"wrote {to / manifest.name}, version {manifest.version}, sha256 {manifest.sha256[:12]}…")
+
+
+@export_app.command("recognizer")
+def export_recognizer(
+    weights: Annotated[str, typer.Option(help="A checkpoint, or published.")],
+    language: LanguageFile = None,
+    to: Repository = Path("models"),
+    comparison: CardTable = None,
+    notes: CardNotes = None,
+) -> None:
+    """Export the recogniser with its figures, refusing a graph that differs from torch."""
+    from export.recognizer import export_recognizer as export
+    from training.evaluate_recognizer import RecognizerFigures
+    from training.models.recognizer import load_recognizer
+
+    model = load_recognizer(weights)
+    table, findings = (file.read_text() if file else "" for file in (comparison, notes))
+    figures = RecognizerFigures.of(weights)
+    manifest = export(model, figures, to, language=language, comparison=table, notes=findings)
+    typer.echo(f"wrote {to / manifest.name}, version {manifest.version}, sha256 {manifest.sha256[:12]}…")
+
+
+@export_app.command("language")
+def export_language(
+    data: WordFolders,
+    out: Annotated[Path, typer.Option(help="The file to write.")],
+    weight: Annotated[float, typer.Option(help="How much the language counts beside what is seen.", min=0)] = 0.5,
+    bonus: Annotated[float, typer.Option(help="For each letter of a word.")] = 1.0,
+) -> None:
+    """Learn which words are likely, from labels of the set train and this machine's lists of words."""
+    from export.language import export_language as export
+
+    language = export(data, out, weight=weight, bonus=bonus)
+    typer.echo(f"wrote {out}: {len(language.words)} words")
+
+
+@export_app.command("starter")
+def export_starter(
+    data: DataFolders,
+    name: Annotated[str, typer.Option(help="What the collection is called.")],
+    description: Annotated[str, typer.Option(help="What it holds.")] = "",
+    to: Repository = Path("models"),
+) -> None:
+    """Put vectors and labels of training pictures beside the embedder: the collection a new service starts with."""
+    from export.starter import export_starter as export
+
+    count = export(data, name, description, to / "embedder")
+    typer.echo(f"wrote {to / 'embedder/starter.npz'}: {count} vectors")
+
+
+def _show(comparison: "Comparison", file: Path | None) -> None:
+    """A comparison on the screen, and as Markdown in a file."""
+    from rich.console import Console
+    from rich.table import Table
+
+    lines = [comparison.columns, *comparison.rows]
+    if len(comparison.columns) > WIDEST_TABLE:
+        lines = [list(line) for line in zip(*lines, strict=True)]
+    shown = Table(*lines[0], box=None)
+    for line in lines[1:]:
+        shown.add_row(*line)
+    Console().print(shown)
+    if file is not None:
+        file.write_text(comparison.markdown())
