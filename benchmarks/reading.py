@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -25,13 +26,28 @@ from serving.pipelines.recognize import Recognizer
 from serving.repository import load_repository, model_of
 from serving.runtime.in_process import InProcessRuntime
 from serving.timing import Timings
+from training.data import vocabulary
+from training.data.rendering import Renderer
+from training.data.vocabulary import Vocabulary
 from training.data.words import Pixels, WordCrop
 from training.evaluate_recognizer import reading_figures, validation_crops
+from training.metrics.edit_distance import score_readings
+from training.models.recognizer import load_recognizer
+from training.prepare_words import legible_on_this_machine
 
 ROOT = Path(__file__).parents[1]
 TIMED = 320  # crops
 TESSERACT = 200  # crops: it is slow
 SETS = ("icdar15", "iiit5k", "wordart", "all")
+OURS, THEIRS = "Readleaf", "RapidOCR 3.10"
+DRAWN = 300  # texts of each kind
+RENDERED = {
+    "numbers, prices, times": (vocabulary.number, vocabulary.price, vocabulary.moment),
+    "codes": (vocabulary.code,),
+    "any characters": (vocabulary.anything,),
+    "words": (vocabulary.word,),
+    "hosts and mailboxes": (vocabulary.address,),
+}
 Reader = Callable[[Sequence[Pixels]], list[str]]
 
 
@@ -40,13 +56,19 @@ def main() -> None:
     crops = validation_crops([Path(sys.argv[1])])
     pixels = [crop.load() for crop in crops]
     with ThreadPoolExecutor(os.cpu_count()) as workers:
-        readers = {"Readleaf": readleaf(workers), "RapidOCR 3.10": rapidocr()}
+        readers = {
+            OURS: readleaf(workers),
+            "Readleaf without its language": readleaf(workers, language=False),
+            THEIRS: rapidocr(),
+        }
         figures = {name: reading_figures(crops, in_batches(reader, pixels, 32)) for name, reader in readers.items()}
-        seconds = time_together(readers, pixels[:: len(pixels) // TIMED][:TIMED])
+        drawn = score_rendered(readers)
+        timed = {name: readers[name] for name in (OURS, THEIRS)}
+        seconds = time_together(timed, pixels[:: len(pixels) // TIMED][:TIMED])
     lines = [score_line(name, scores) for name, scores in figures.items()]
     if shutil.which("tesseract"):
         lines.append(score_tesseract(crops, pixels))
-    ours, theirs = seconds["Readleaf"], seconds["RapidOCR 3.10"]
+    ours, theirs = seconds[OURS], seconds[THEIRS]
     timing = "".join(
         f"| {batch} | {1000 * own:.1f} ms | {1000 * theirs[batch]:.1f} ms | {own / theirs[batch]:.2f} |\n"
         for batch, own in ours.items()
@@ -59,6 +81,9 @@ def main() -> None:
 | |{head}
 |---|{"---|" * 2 * len(SETS)}
 {"".join(lines)}
+What is not a word must not be made one. Share of {DRAWN} rendered texts of each kind without a mistake:
+
+{drawn}
 Time for a crop, decoded pixels to text, in one run on {os.cpu_count()} cores ({TIMED} crops, median of 3 rounds,
 taking turns):
 
@@ -67,9 +92,11 @@ taking turns):
 {timing}""")
 
 
-def readleaf(workers: ThreadPoolExecutor) -> Reader:
+def readleaf(workers: ThreadPoolExecutor, *, language: bool = True) -> Reader:
     """The service's own pipeline and runtime."""
     model = model_of(load_repository(ROOT / "models"), "recognizer")
+    if not language:
+        model = replace(model, manifest=model.manifest.model_copy(update={"language": None}))
     runtime = InProcessRuntime({"recognizer": model}, "cpu", Metrics())
     recognizer = Recognizer(runtime, model, ImageLimits(1 << 30, 1 << 30), workers)
     return lambda crops: [reading.text for reading in asyncio.run(recognizer.read(crops, Timings()))]
@@ -83,6 +110,25 @@ def rapidocr() -> Reader:
         return list(recognizer(TextRecInput(img=[np.ascontiguousarray(crop[:, :, ::-1]) for crop in crops])).txts)
 
     return read
+
+
+def score_rendered(readers: dict[str, Reader]) -> str:
+    """A table of readers and kinds of texts."""
+    renderer = Renderer(legible_on_this_machine(load_recognizer("published")), Vocabulary())
+    rows = {name: f"| {name} |" for name in readers}
+    for kinds in RENDERED.values():
+        random = np.random.default_rng(2026)
+        texts, pixels = [], []
+        while len(texts) < DRAWN:
+            text = kinds[len(texts) % len(kinds)](renderer.vocabulary, random)
+            font = renderer.fonts[int(random.integers(len(renderer.fonts)))]
+            if font.can_write(text):
+                texts.append(text)
+                pixels.append(renderer.write(text, font, random))
+        for name, reader in readers.items():
+            scored = score_readings(in_batches(reader, pixels, 32), texts, alphanumeric=True)
+            rows[name] += f" {scored.accuracy:.3f} |"
+    return "\n".join([f"| | {' | '.join(RENDERED)} |", "|---" * (len(RENDERED) + 1) + "|", *rows.values(), ""])
 
 
 def in_batches(reader: Reader, pixels: Sequence[Pixels], batch: int) -> list[str]:

@@ -28,7 +28,10 @@ def test_every_make_target_that_is_named_exists():
 
 def test_every_command_of_readleaf_that_is_named_exists():
     text = "".join(document.read_text() for document in DOCUMENTS)
-    verbs, nouns = "serve|read|models|train|evaluate|export", "list|embedder|recognizer|tune-recognizer|starter"
+    verbs, nouns = (
+        "serve|read|models|train|evaluate|export",
+        "list|embedder|recognizer|tune-recognizer|mix-recognizers|language|starter",
+    )
     named = set(re.findall(rf"readleaf ((?:{verbs})(?: (?:{nouns}))?)", text))
     assert {"serve", "evaluate embedder"} <= named
     for words in sorted(named):

@@ -86,11 +86,12 @@ class Vocabulary:
         return "".join(letter.upper() if random.uniform() < 0.5 else letter.lower() for letter in word)
 
 
-def _word(vocabulary: Vocabulary, random: Random) -> str:
+def word(vocabulary: Vocabulary, random: Random) -> str:
+    """A word."""
     return vocabulary.word(random)
 
 
-def _marked(vocabulary: Vocabulary, random: Random) -> str:
+def marked(vocabulary: Vocabulary, random: Random) -> str:
     """A word with the signs that stand around words."""
     word = vocabulary.word(random)
     frames = list(FRAMES)
@@ -98,46 +99,50 @@ def _marked(vocabulary: Vocabulary, random: Random) -> str:
     return frames[random.choice(len(frames), p=weights / weights.sum())].format(word)
 
 
-def _joined(vocabulary: Vocabulary, random: Random) -> str:
+def joined(vocabulary: Vocabulary, random: Random) -> str:
     """Two short words with a sign between them."""
     sign = "-&/.@+'"[random.integers(7)]
     return vocabulary.word(random)[:10] + sign + vocabulary.word(random)[:10]
 
 
-def _number(_: Vocabulary, random: Random) -> str:
+def number(_: Vocabulary, random: Random) -> str:
+    """Digits."""
     return _some(random, DIGITS, int(random.integers(1, 8)))
 
 
-def _price(_: Vocabulary, random: Random) -> str:
+def price(_: Vocabulary, random: Random) -> str:
+    """An amount with a sign."""
     amount = f"{_some(random, DIGITS, int(random.integers(1, 4)))}{'.,'[random.integers(2)]}{_some(random, DIGITS, 2)}"
     shapes = ("${}", "{}$", "{}", "{}%", "-{}%", "{}/-", "{}-")
     return shapes[random.integers(len(shapes))].format(amount)
 
 
-def _code(_: Vocabulary, random: Random) -> str:
+def code(_: Vocabulary, random: Random) -> str:
     """Letters and digits as on number plates and products."""
     parts = [_some(random, DIGITS if random.uniform() < 0.5 else LETTERS, int(random.integers(1, 5))) for _ in range(3)]
     return ("", "-", "/", ".", "")[random.integers(5)].join(parts[: random.integers(2, 4)])
 
 
-def _moment(_: Vocabulary, random: Random) -> str:
+def moment(_: Vocabulary, random: Random) -> str:
     """A time or a date."""
     first, second, third = (f"{random.integers(limit):02d}" for limit in (24, 60, 32))
     shapes = ("{0}:{1}", "{0}:{1}am", "{0}.{1}", "{2}/{0}/20{1}", "{2}.{0}.{1}", "20{1}-{0}-{2}", "{0}:{1}-{2}:{1}")
     return shapes[random.integers(len(shapes))].format(first, second, third)
 
 
-def _address(vocabulary: Vocabulary, random: Random) -> str:
+def address(vocabulary: Vocabulary, random: Random) -> str:
     """A host or a mailbox."""
     word = vocabulary.word(random).lower()[:12]
     return ("www.{}.com", "{}.com", "info@{}.org", "{}.net", "@{}")[random.integers(5)].format(word)
 
 
-def _anything(_: Vocabulary, random: Random) -> str:
+def anything(_: Vocabulary, random: Random) -> str:
+    """Any printable characters."""
     return _some(random, PRINTABLE, int(random.integers(1, 10)))
 
 
-def _letter(_: Vocabulary, random: Random) -> str:
+def letter(_: Vocabulary, random: Random) -> str:
+    """One letter or digit."""
     return _some(random, LETTERS + LETTERS.lower() + DIGITS, 1)
 
 
@@ -146,14 +151,14 @@ def _some(random: Random, characters: str, count: int) -> str:
 
 
 KINDS: dict[Callable[[Vocabulary, Random], str], float] = {
-    _word: 0.52,
-    _marked: 0.13,
-    _number: 0.09,
-    _price: 0.05,
-    _code: 0.07,
-    _moment: 0.03,
-    _address: 0.03,
-    _joined: 0.04,
-    _anything: 0.02,
-    _letter: 0.02,
+    word: 0.52,
+    marked: 0.13,
+    number: 0.09,
+    price: 0.05,
+    code: 0.07,
+    moment: 0.03,
+    address: 0.03,
+    joined: 0.04,
+    anything: 0.02,
+    letter: 0.02,
 }
