@@ -64,7 +64,7 @@ def main() -> None:
         figures = {name: reading_figures(crops, in_batches(reader, pixels, 32)) for name, reader in readers.items()}
         drawn = score_rendered(readers)
         timed = {name: readers[name] for name in (OURS, THEIRS)}
-        seconds = time_together(timed, pixels[:: len(pixels) // TIMED][:TIMED])
+        seconds = time_together(timed, pixels[:: max(1, len(pixels) // TIMED)][:TIMED])
     lines = [score_line(name, scores) for name, scores in figures.items()]
     if shutil.which("tesseract"):
         lines.append(score_tesseract(crops, pixels))
@@ -81,7 +81,8 @@ def main() -> None:
 | |{head}
 |---|{"---|" * 2 * len(SETS)}
 {"".join(lines)}
-What is not a word must not be made one. Share of {DRAWN} rendered texts of each kind without a mistake:
+What is not a word must not be made one. Share of {DRAWN} rendered texts of each kind whose letters and digits are all
+right (the words are of a list like those that the language knows):
 
 {drawn}
 Time for a crop, decoded pixels to text, in one run on {os.cpu_count()} cores ({TIMED} crops, median of 3 rounds,

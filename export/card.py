@@ -14,6 +14,7 @@ LICENCES = {
     "wordart": "a research benchmark, no licence stated",
     "PP-OCRv6 small": "weights by PaddlePaddle",
     "rendered words": "drawn by our own renderer",
+    "lists of English words": "SCOWL by Kevin Atkinson, free for any use with its notice",
 }
 
 
@@ -90,7 +91,7 @@ surer by {canvas.surer_by:g}.
 By `readleaf evaluate recognizer` on validation crops: the share of words without a mistake, the mean of 1 − distance /
 length (ned), and the total edit distance (ted). Compared case-insensitively on [0-9a-z], as the thesis does;
 "printable" compares all characters as they stand. `ece` is the calibration error of the word's confidence.
-"Letter by letter" is the network alone, the best answer at each place.
+"Letter by letter" is the best answer at each place, nothing searched.
 
 | metric | value |
 |---|---|

@@ -47,8 +47,7 @@ def evaluate_recognizer(
     table: ComparisonFile = None,
 ) -> None:
     """Accuracy, NED and total edit distance on validation crops; the figures go to metrics.json beside each."""
-    from export.repository import sha256_of
-    from export.spelling import as_served
+    from export.spelling import AsServed
     from training.comparison import READINGS, compare
     from training.evaluate_recognizer import evaluate_recognizer as evaluate
     from training.models.recognizer import load_recognizer
@@ -56,8 +55,7 @@ def evaluate_recognizer(
     rows = {}
     for each in weights:
         model = load_recognizer(each)
-        decode, digest = (as_served(model, language), sha256_of(language)) if language else (None, "")
-        rows[each] = [evaluate(model, data, decode, digest).keep(each).metrics]
+        rows[each] = [evaluate(model, data, AsServed(model, language)).keep(each).metrics]
     _show(compare(rows, READINGS), table)
 
 

@@ -10,7 +10,7 @@ from export.graph import write_graph
 from export.parity import check_words
 from export.repository import replaced_folder, sha256_of, write_descriptions
 from export.words import ANSWERS, Words
-from serving.manifest import Canvas, RecognizerManifest, Tensor
+from serving.manifest import LANGUAGE, Canvas, RecognizerManifest, Tensor
 from training.data.canvas import TALL
 from training.errors import DataError
 from training.evaluate_recognizer import RecognizerFigures
@@ -20,7 +20,14 @@ from training.reading import CLEARLY
 VERSION = 1
 MAX_BATCH = 64
 COLUMN = 8  # pixels of a canvas' width that become one column
-LOSSES = {"ctc": "CTC", "attention": "cross-entropy", "ls_ed": "LS-ED", "feds": "FEDS", "proxy": "its proxy"}
+LOSSES = {
+    "ctc": "CTC",
+    "attention": "cross-entropy",
+    "ls_ed": "LS-ED",
+    "feds": "FEDS",
+    "proxy": "its proxy",
+    "mixed": "a mixture with its start",
+}
 
 
 def export_recognizer(
@@ -34,7 +41,8 @@ def export_recognizer(
 ) -> RecognizerManifest:
     """Export, compare with torch, describe; an export that fails leaves the repository as it was."""
     if figures.language != (sha256_of(language) if language else ""):
-        raise DataError(f"the figures are of another language than {language}; run `readleaf evaluate` with it")
+        wanted = f"with --language {language}" if language else "without a language"
+        raise DataError(f"the figures are of another language; run `readleaf evaluate` {wanted}")
     canvas = model.shape.canvas
     if not canvas.step or canvas.channels != 3:
         raise DataError("what is served needs a canvas of 3 channels that grows in steps; this one is for comparison")
@@ -66,7 +74,7 @@ def export_recognizer(
                 surer_by=CLEARLY,
             ),
             symbols=model.shape.symbols,
-            decoder=model.shape.decoder,
+            decoder=model.shape.prediction,
             temperature=figures.temperature,
             language=figures.language or None,
             metrics=figures.metrics,
@@ -74,7 +82,7 @@ def export_recognizer(
             licence="Apache-2.0",
         )
         if language:
-            shutil.copyfile(language, folder / "language.npz")
+            shutil.copyfile(language, folder / LANGUAGE)
         write_descriptions(folder, manifest, recognizer_card(manifest, difference, comparison, notes))
     return manifest
 

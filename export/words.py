@@ -27,5 +27,5 @@ class Words(nn.Module):
 
 def best_answers(logits: Tensor) -> tuple[Tensor, Tensor]:
     """Classes and probabilities of the best answers: [..., classes] → [..., 8] each."""
-    values, classes = torch.softmax(logits, dim=-1).topk(ANSWERS, dim=-1)
+    values, classes = torch.softmax(logits, dim=-1).topk(min(ANSWERS, logits.shape[-1]), dim=-1)
     return classes, values

@@ -16,9 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from serving.errors import ModelCorrupt
+
 BEGIN, END = "^", "$"  # of a word, among its letters
 LETTERS = 37  # the letters, the digits and the end
 AFTER_EACH = "\n"  # entry of a table
+TABLES = ("words", "follows", "falls_back")
 _NOT_COUNTED = re.compile("[^0-9a-z]")
 
 
@@ -39,6 +42,12 @@ class Language:
     order: int
     weight: float = 0.0  # of log P beside what is seen
     bonus: float = 0.0  # for each letter, as P alone prefers short words
+
+    def __post_init__(self) -> None:
+        settings = (self.other, self.code, self.weight, self.bonus)
+        numbers = np.array([*settings, *self.words.values(), *self.follows.values(), *self.falls_back.values()])
+        if not np.isfinite(numbers).all() or self.order < 1 or min(settings) < 0:
+            raise ValueError("a language needs finite numbers, shares of 0 and more, and contexts of 1 letter and more")
 
     def score(self, word: str) -> float:
         """What speaks for a word: weight · log P(word) + bonus · letters."""
@@ -61,36 +70,31 @@ class Language:
         known = self.follows.get(context + letter)
         if known is not None:
             return known
-        if not context:
-            return math.log(1e-6)  # a letter that was never seen
-        return self.falls_back.get(context, 0.0) + self._after(context[1:], letter)
+        shorter = self._after(context[1:], letter) if context else -math.log(LETTERS)
+        return self.falls_back.get(context, 0.0) + shorter
 
     def write(self, file: Path) -> None:
         """Write it; `read_language` reads it."""
         tables: dict[str, Any] = {}  # numpy's types know no keywords
-        for name in ("words", "follows", "falls_back"):
+        for name in TABLES:
             table: dict[str, float] = dict(sorted(getattr(self, name).items()))
-            tables[name] = np.frombuffer("".join(entry + AFTER_EACH for entry in table).encode(), dtype=np.uint8)
+            entries = "".join(entry + AFTER_EACH for entry in table)
+            tables[name] = np.frombuffer(entries.encode(), dtype=np.uint8)
             tables[f"{name}_values"] = np.array(list(table.values()), dtype=np.float32)
         settings = np.array([self.other, self.code, self.order, self.weight, self.bonus])
-        np.savez_compressed(file, settings=settings, **tables)
+        with file.open("wb") as stream:  # of a path, numpy would change the name
+            np.savez_compressed(stream, settings=settings, **tables)
 
 
 def read_language(file: Path) -> Language:
-    """Read what `write` wrote; raises ValueError if it is damaged."""
+    """Read what `write` wrote; raises ModelCorrupt if it is damaged."""
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            tables = {
-                name: dict(
-                    zip(
-                        stored[name].tobytes().decode().split(AFTER_EACH)[:-1],
-                        stored[f"{name}_values"].tolist(),
-                        strict=True,
-                    )
-                )
-                for name in ("words", "follows", "falls_back")
-            }
+            tables = {}
+            for name in TABLES:
+                entries = stored[name].tobytes().decode().split(AFTER_EACH)[:-1]
+                tables[name] = dict(zip(entries, stored[f"{name}_values"].tolist(), strict=True))
             other, code, order, weight, bonus = stored["settings"].tolist()
+        return Language(other=other, code=code, order=int(order), weight=weight, bonus=bonus, **tables)
     except Exception as error:  # numpy and zipfile raise many kinds on a damaged file
-        raise ValueError(f"{file} cannot be read ({error})") from error
-    return Language(other=other, code=code, order=int(order), weight=weight, bonus=bonus, **tables)
+        raise ModelCorrupt(f"{file} is no language that can be read ({error}); export one again") from error

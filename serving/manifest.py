@@ -67,6 +67,9 @@ class Canvas(_Frozen):
         return self
 
 
+LANGUAGE = "language.npz"  # beside a recogniser
+
+
 class Manifest(_Frozen):
     """One version of one model; each task adds what its callers must know."""
 
@@ -92,6 +95,11 @@ class Manifest(_Frozen):
     def model_file(self) -> str:
         """Where the graph lies, relative to the model's folder (Triton's layout)."""
         return f"{self.version}/model.onnx"
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Files of the model's folder that must be what they were, and their sha256."""
+        return {self.model_file: self.sha256}
 
     def write(self, folder: Path) -> None:
         """Write `manifest.json` into the model's folder."""
@@ -128,8 +136,13 @@ class RecognizerManifest(Manifest):
     canvas: Canvas
     symbols: str = Field(min_length=1)
     decoder: Literal["ctc", "attention"]
-    temperature: float = Field(gt=0)  # what scores of words are divided by to be believed
-    language: Sha256 | None = None  # of `language.npz` beside it
+    temperature: float = Field(gt=0, allow_inf_nan=False)  # what scores of words are divided by to be believed
+    language: Sha256 | None = None  # of `language.npz`
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The graph, and the language if there is one."""
+        return super().files | ({LANGUAGE: self.language} if self.language else {})
 
     @property
     def example_shape(self) -> tuple[int, ...]:

@@ -14,14 +14,19 @@ Kind = TypeVar("Kind", bound=Manifest)
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A checked model: its manifest and where its graph lies."""
+    """A checked model: its manifest and where it lies."""
 
     manifest: Manifest
-    file: Path
+    folder: Path
+
+    @property
+    def file(self) -> Path:
+        """Its graph."""
+        return self.folder / self.manifest.model_file
 
 
 def load_repository(folder: Path) -> dict[str, StoredModel]:
-    """Read every model below `folder`, by name; checks each graph's sha256."""
+    """Read every model below `folder`, by name; checks the sha256 of its files."""
     if not folder.is_dir():
         raise ModelsMissing(f"there is no model folder at {folder}; set READLEAF_MODELS_DIR to a model repository")
     found = sorted(child for child in folder.iterdir() if child.is_dir() and not child.name.startswith("."))
@@ -40,11 +45,11 @@ def model_of(models: Mapping[str, StoredModel], name: str) -> StoredModel:
 def manifest_as(model: StoredModel, kind: type[Kind]) -> Kind:
     """The manifest of a model of this kind; raises a SetupError if it is of another."""
     if not isinstance(model.manifest, kind):
-        raise ManifestInvalid(f"{model.file.parents[1]}: its task is {model.manifest.task}; export the model again")
+        raise ManifestInvalid(f"{model.folder}: its task is {model.manifest.task}; export the model again")
     return model.manifest
 
 
-def check_file(file: Path, sha256: str, model: str) -> None:
+def _check_file(file: Path, sha256: str, model: str) -> None:
     """Raise a SetupError if a model's file is missing or not the one that its manifest names."""
     if not file.is_file():
         raise ModelsMissing(f"{model}: {file} is missing; export the model again")
@@ -59,6 +64,6 @@ def check_file(file: Path, sha256: str, model: str) -> None:
 
 def _load(folder: Path) -> StoredModel:
     manifest = read_manifest(folder)
-    file = folder / manifest.model_file
-    check_file(file, manifest.sha256, manifest.name)
-    return StoredModel(manifest, file)
+    for name, sha256 in manifest.files.items():
+        _check_file(folder / name, sha256, manifest.name)
+    return StoredModel(manifest, folder)

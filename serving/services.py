@@ -63,7 +63,7 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         closing(Library(database, settings.data_dir, model=manifest.sha256, dim=manifest.dim)) as library,
     ):
         if settings.starter:
-            _offer_starter(library, models["embedder"].file.parents[1] / "starter.npz", manifest)
+            _offer_starter(library, models["embedder"].folder / "starter.npz", manifest)
         embedder = Embedder(runtime, manifest, limits, workers)
         jobs = Jobs(database, library, embedder.embed_one, settings.data_dir / "jobs", settings.max_image_bytes)
         with closing(jobs):

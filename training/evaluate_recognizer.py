@@ -1,8 +1,9 @@
 """Scores a recogniser on validation crops and keeps the figures in `metrics.json`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,18 @@ from training.models.recognizer import Recognizer
 from training.reading import answer, surest
 
 ALL = "all"
-# Logits of a crop by quarter turns, and a temperature → its text, and how sure that is.
-Decode = Callable[[Mapping[int, Tensor], float], tuple[str, float]]
 SCORES = {"": True, "printable ": False}  # name of a score, and does it compare [0-9a-z] only?
+
+
+class Decoder(Protocol):
+    """Another way to make words of logits than the best answer at each place."""
+
+    @property
+    def language(self) -> str:
+        """The sha256 of the language it knows, or nothing."""
+
+    def __call__(self, logits: Mapping[int, Tensor], temperature: float) -> tuple[str, float]:
+        """From logits of a crop by quarter turns to its text, and how sure that is."""
 
 
 @dataclass(frozen=True)
@@ -32,21 +42,21 @@ class RecognizerFigures(Figures):
 
 
 def evaluate_recognizer(
-    model: Recognizer, folders: Sequence[Path], decode: Decode | None = None, language: str = ""
+    model: Recognizer, folders: Sequence[Path], decoder: Decoder | None = None
 ) -> RecognizerFigures:
     """Accuracy, NED and TED of each source and of all `val` crops together.
 
     Compared case-insensitively on [0-9a-z], as the thesis does, and once more as they stand ("printable"). The
     temperature that makes a word's confidence its probability of being right is found on every second crop, and the
-    calibration error (`ece`) measured on the others. Read letter by letter; or by `decode`, with what it knows of a
-    `language` (its sha256), and then the figures letter by letter are there, too.
+    calibration error (`ece`) measured on the others. Read letter by letter; or by a decoder, and then the figures
+    letter by letter are there, too.
     """
     crops = validation_crops(folders)
     answers = answer(model, [crop.load() for crop in crops], quiet=False)
     truths = [alphanumeric_only(crop.text) for crop in crops]
 
     def confidences(temperature: float) -> tuple[list[str], NDArray[np.float64], NDArray[np.bool_]]:
-        readings = [(decode or letter_by_letter)(each, temperature) for each in answers]
+        readings = [(decoder or letter_by_letter)(each, temperature) for each in answers]
         right = [alphanumeric_only(text) == truth for (text, _), truth in zip(readings, truths, strict=True)]
         return [text for text, _ in readings], np.array([sure for _, sure in readings]), np.array(right)
 
@@ -65,7 +75,7 @@ def evaluate_recognizer(
     temperature = round(float(np.exp(best.x)), 3)
     texts, confidence, right = confidences(temperature)
     metrics = reading_figures(crops, texts)
-    if decode:
+    if decoder:
         plain_figures = reading_figures(crops, [letter_by_letter(each, 1.0)[0] for each in answers])
         kinds = ("accuracy", "ned", "ted")
         metrics |= {
@@ -76,7 +86,7 @@ def evaluate_recognizer(
     _, plain, plainly_right = confidences(1.0)
     metrics["all/ece before scaling"] = round(reliability_of(plain[held_back], plainly_right[held_back]).ece, 4)
     metrics["all/ece"] = round(reliability_of(confidence[held_back], right[held_back]).ece, 4)
-    return RecognizerFigures(metrics, temperature=temperature, language=language)
+    return RecognizerFigures(metrics, temperature=temperature, language=decoder.language if decoder else "")
 
 
 def validation_crops(folders: Sequence[Path]) -> list[WordCrop]:

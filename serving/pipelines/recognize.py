@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serving.images import ImageLimits, decode
-from serving.language import Language, read_language
-from serving.manifest import Canvas, RecognizerManifest
+from serving.language import read_language
+from serving.manifest import LANGUAGE, Canvas, RecognizerManifest
 from serving.pipelines.spelling import Speller, Spelling, surest
 from serving.pipelines.upload import Upload
-from serving.repository import StoredModel, check_file, manifest_as
+from serving.repository import StoredModel, manifest_as
 from serving.runtime import Runtime
 from serving.timing import Timings
 
@@ -57,9 +57,8 @@ class Recognizer:
     def __init__(self, runtime: Runtime, model: StoredModel, limits: ImageLimits, workers: Executor) -> None:
         """Raises a SetupError if the model is no recogniser, or its language is damaged."""
         self.manifest = manifest_as(model, RecognizerManifest)
-        self._speller = Speller(
-            self.manifest.symbols, self.manifest.decoder, _language_of(model, self.manifest), self.manifest.temperature
-        )
+        language = read_language(model.folder / LANGUAGE) if self.manifest.language else None
+        self._speller = Speller(self.manifest.symbols, self.manifest.decoder, language, self.manifest.temperature)
         self._runtime = runtime
         self._limits = limits
         self._workers = workers
@@ -113,16 +112,7 @@ class Recognizer:
         with timings.measure("infer"):
             outputs = self._runtime.run(self.manifest.name, {self.manifest.inputs[0].name: pixels})
         with timings.measure("spell"):
-            return list(map(self._speller, outputs["classes"], outputs["probabilities"]))
-
-
-def _language_of(model: StoredModel, manifest: RecognizerManifest) -> Language | None:
-    """The language that the manifest names."""
-    if manifest.language is None:
-        return None
-    file = model.file.parents[1] / "language.npz"
-    check_file(file, manifest.language, manifest.name)
-    return read_language(file)
+            return list(map(self._speller, outputs["classes"].tolist(), outputs["probabilities"].tolist()))
 
 
 def place(crop: NDArray[np.uint8], canvas: Canvas) -> Pixels:

@@ -8,24 +8,17 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
 from serving.language import Language, core
 
 Kind = Literal["ctc", "attention"]
-Number = TypeVar("Number")
 Column = list[tuple[str, float]]  # what may stand at a place, and how probably; "" is the blank, or the end
+Words = dict[str, float]  # and their probabilities, up to a common factor
 WIDTH = 24  # words that are followed at once
 LEAST = 2e-4  # probability from which an answer is followed
-
-
-class Rows(Protocol[Number]):
-    """An array of two dimensions, whatever library made it."""
-
-    def tolist(self) -> list[list[Number]]:
-        """Its rows."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +35,7 @@ class Spelling:
     """A word, and the others that it was chosen from."""
 
     text: str
-    confidence: float  # how probably its letters and digits are right; of nothing, 0
-    score: float  # log-probability of the word with what the language says of it
+    confidence: float  # how probably its letters and digits are right; of signs alone, the signs; of nothing, 0
     candidates: tuple[tuple[str, float], ...] = ()  # texts and their shares, the largest first
 
     def characters(self) -> tuple[Character, ...]:
@@ -69,18 +61,17 @@ class Speller:
         self._language = language
         self._temperature = temperature
 
-    def __call__(self, classes: Rows[int], probabilities: Rows[float]) -> Spelling:
+    def __call__(self, classes: Sequence[Sequence[int]], probabilities: Sequence[Sequence[float]]) -> Spelling:
         """The word of one crop: classes and probabilities [places, answers], the best answer first."""
-        rows = zip(classes.tolist(), probabilities.tolist(), strict=True)
         columns: list[Column] = [
             [(self._symbols[number], value) for number, value in zip(*row, strict=True) if value >= LEAST]
-            for row in rows
+            for row in zip(classes, probabilities, strict=True)
         ]
-        return self._choose(*self._search(columns))
+        return self._choose(self._search(columns))
 
-    def _choose(self, words: dict[str, float], scale: float) -> Spelling:
+    def _choose(self, words: Words) -> Spelling:
         """Texts that differ only in case and signs stand for one another; the likeliest of the best ones is taken."""
-        by_core: dict[str, dict[str, float]] = {}
+        by_core: dict[str, Words] = {}
         for text, probability in words.items():
             by_core.setdefault(core(text), {})[text] = probability
         scores = {
@@ -96,12 +87,8 @@ class Speller:
             for text, probability in texts.items()
         }
         text = max(by_core[best], key=lambda each: by_core[best][each])
-        return Spelling(
-            text,
-            weights[best] / total if text else 0.0,
-            scores[best] + scale,
-            tuple(sorted(shares.items(), key=lambda each: -each[1])),
-        )
+        confidence = weights[best] / total if best else shares[text] if text else 0.0
+        return Spelling(text, confidence, tuple(sorted(shares.items(), key=lambda each: -each[1])))
 
 
 def surest(spellings: Mapping[int, Spelling], surer_by: float) -> int:
@@ -110,13 +97,11 @@ def surest(spellings: Mapping[int, Spelling], surer_by: float) -> int:
     return best if spellings[best].confidence > spellings[0].confidence + surer_by else 0
 
 
-def written_in_columns(columns: Sequence[Column], width: int = WIDTH) -> tuple[dict[str, float], float]:
-    """CTC: the most probable words and their probabilities, up to a factor whose logarithm comes with them.
-
-    A word is written by every path that becomes it when equal neighbours are joined and blanks left out.
+def written_in_columns(columns: Sequence[Column], width: int = WIDTH) -> Words:
+    """CTC: the most probable words. A word is written by every path that becomes it when equal neighbours are joined
+    and blanks left out.
     """
     words = {"": (1.0, 0.0)}  # probability of the paths that end with a blank, and of those that end with a letter
-    scale = 0.0
     for column in columns:
         longer: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
         for word, (blank, letter) in words.items():
@@ -128,37 +113,35 @@ def written_in_columns(columns: Sequence[Column], width: int = WIDTH) -> tuple[d
                     longer[word + symbol][1] += blank * probability
                 else:
                     longer[word + symbol][1] += (blank + letter) * probability
-        words, lost = _likeliest({word: (ends[0], ends[1]) for word, ends in longer.items()}, width)
-        scale += lost
-    return {word: sum(ends) for word, ends in words.items() if sum(ends)}, scale
+        words = _likeliest(longer, width)
+    return {word: sum(ends) for word, ends in words.items()}
 
 
-def written_in_steps(columns: Sequence[Column], width: int = WIDTH) -> tuple[dict[str, float], float]:
-    """Attention: one letter a step up to the end; the most probable words, as `written_in_columns` gives them."""
+def written_in_steps(columns: Sequence[Column], width: int = WIDTH) -> Words:
+    """Attention: the most probable words, one letter a step up to the end."""
     words = {"": (1.0, 0.0)}  # probability that it goes on, and that it has ended
-    scale = 0.0
     for column in columns:
         longer: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-        for word, (open_, ended) in words.items():
+        for word, (goes_on, ended) in words.items():
             longer[word][1] += ended
             for symbol, probability in column:
-                longer[word + symbol][0 if symbol else 1] += open_ * probability
-        words, lost = _likeliest({word: (ends[0], ends[1]) for word, ends in longer.items()}, width)
-        scale += lost
-    return {word: sum(ends) for word, ends in words.items() if sum(ends)}, scale
+                longer[word + symbol][0 if symbol else 1] += goes_on * probability
+        words = _likeliest(longer, width)
+    return {word: sum(ends) for word, ends in words.items()}
 
 
-def _likeliest(words: dict[str, tuple[float, float]], width: int) -> tuple[dict[str, tuple[float, float]], float]:
-    """The best few, scaled so that they do not vanish in a long line; and the logarithm of the scale."""
-    kept = sorted(words.items(), key=lambda each: -sum(each[1]))[:width]
-    total = sum(sum(ends) for _, ends in kept)
-    return {word: (first / total, second / total) for word, (first, second) in kept}, math.log(total)
+def _likeliest(words: Mapping[str, Sequence[float]], width: int) -> dict[str, tuple[float, float]]:
+    """The best few that are possible at all, scaled so that they do not vanish in a long line."""
+    possible = ((word, first, second) for word, (first, second) in words.items() if first or second)
+    kept = sorted(possible, key=lambda each: -each[1] - each[2])[:width]
+    total = sum(first + second for _, first, second in kept)
+    return {word: (first / total, second / total) for word, first, second in kept}
 
 
 def _at_places(text: str, other: str) -> list[str]:
     """What another text has in place of each character of `text`; what it has more stands with the one before."""
     parts = [""] * len(text)
-    for step in Levenshtein.opcodes(text, other):
+    for step in Levenshtein.opcodes(text, other) if text else ():
         if step.tag == "insert":  # at the very start nothing stands there yet
             parts[max(step.src_start - 1, 0)] += other[step.dest_start : step.dest_end]
         elif step.tag != "delete":

@@ -9,7 +9,7 @@ import torch
 from export.parity import ParityError, check_words
 from export.recognizer import export_recognizer
 from export.repository import sha256_of
-from export.spelling import as_served
+from export.spelling import AsServed
 from export.words import Words
 from serving.language import Language
 from serving.manifest import RecognizerManifest, read_manifest
@@ -62,7 +62,7 @@ def test_the_graph_reads_what_the_network_reads(exported):
     for word in words:
         pixels = place(plainly_written(word, font), model.shape.canvas)[None]
         classes, probabilities = session.run(None, {"images": pixels})
-        assert Speller(manifest.symbols, manifest.decoder)(classes[0], probabilities[0]).text == word
+        assert Speller(manifest.symbols, manifest.decoder)(classes[0].tolist(), probabilities[0].tolist()).text == word
         with torch.inference_mode():
             logits = model(normalised(torch.from_numpy(pixels)))
         assert model.read(logits)[0].text == word
@@ -112,7 +112,7 @@ def test_figures_of_another_language_are_refused(exported, language, tmp_path):
 def test_evaluation_decodes_as_the_service_does(exported, language):
     """A language that knows `leaf` alone makes it of a doubtful word, and not of a clear one."""
     model, *_ = exported
-    decode = as_served(model, language)
+    decode = AsServed(model, language)
     clear = answer(model, [plainly_written("Readleaf", Font(str(OWN / "DejaVuSans.ttf"), PRINTABLE))])[0]
     assert decode(clear, 1.0)[0] == "Readleaf"
     logits = torch.full((8, len(PRINTABLE) + 1), -9.0)

@@ -38,7 +38,7 @@ class RecognizerShape:
     transformation: str = "none"
     features: str = "text"
     sequence: str = "none"
-    prediction: str = "ctc"
+    prediction: Literal["attention", "ctc"] = "ctc"
     symbols: str = PRINTABLE
     feature_channels: int = 512  # of vgg and resnet; text has its own
     steps: int = 26  # of attention: the longest word and its end sign
@@ -62,11 +62,6 @@ class RecognizerShape:
     def alphabet(self) -> Alphabet:
         """Its characters."""
         return Alphabet(self.symbols)
-
-    @property
-    def decoder(self) -> Literal["ctc", "attention"]:
-        """How its answers become a word."""
-        return "ctc" if self.prediction == "ctc" else "attention"
 
 
 THESIS = RecognizerShape("tps", "resnet", "bilstm", "attention", ALPHANUMERIC, canvas=Canvas(32, 100, channels=1))
