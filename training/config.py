@@ -3,7 +3,7 @@
 import tomllib
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from training.errors import DataError
 
@@ -57,11 +57,15 @@ def _convert(kind: Any, value: Any, where: str) -> Any:
         return _build(kind, value, where)  # type: ignore[arg-type]
     if kind is float and type(value) is int:
         return float(value)
-    if getattr(kind, "__origin__", None) is tuple:
+    if get_origin(kind) is tuple:
         (member, _) = kind.__args__
         if not isinstance(value, list):
             raise DataError(f"{where} must be a list")
         return tuple(_convert(member, entry, where) for entry in value)
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise DataError(f"{where} must be one of {', '.join(map(str, get_args(kind)))}, not {value!r}")
+        return value
     if type(value) is not kind:
         raise DataError(f"{where} must be {kind.__name__}, not {value!r}")
     return value

@@ -160,8 +160,8 @@ class _Tuning:
             parameter.requires_grad_(False)
         for parameter in self.tuned.tuned_parameters():
             parameter.requires_grad_(True)
-        self.words = [crop.text for crop in crops if crop.set_name == "train"]
         self.views = self._look(crops)
+        torch.manual_seed(config.seed)  # whether views were kept or made now must not matter
         self.random = np.random.default_rng(config.seed)
         self.average = WeightAverage(model, config.average)
         self.optimizer = torch.optim.AdamW(self.tuned.tuned_parameters(), config.rate, weight_decay=0.0)
@@ -182,7 +182,7 @@ class _Tuning:
         file = kept_file("views.pt", question)
         if not file.exists():
             views = self._views(make_feed(self.model, crops, feed_config))
-            torch.save(asdict(views), file.with_suffix(".part"))
+            torch.save(vars(views), file.with_suffix(".part"))
             file.with_suffix(".part").replace(file)
         return Views(**torch.load(file, weights_only=True))
 
@@ -265,7 +265,8 @@ class _Tuning:
         generator = None
         if kinds != "local":
             distorter = PathDistorter if isinstance(self.model.prediction, Ctc) else WordDistorter
-            generator = distorter(self.words, alphabet, length=self.tuned.length, batch=config.batch, seed=config.seed)
+            words = [word for part in self.views.words for word in part]
+            generator = distorter(words, alphabet, length=self.tuned.length, batch=config.batch, seed=config.seed)
         return Sources(generator, model, recent, local=kinds != "global")
 
     def _fill(self, recent: RecentPairs) -> None:

@@ -20,7 +20,7 @@ def test_the_shipped_models_are_whole():
     assert models["embedder"].manifest.task == "embed"
     assert models["embedder"].file.is_file()
     for model in models.values():
-        assert (model.file.parents[1] / "CARD.md").is_file()
+        assert (model.folder / "CARD.md").is_file()
         assert model.file.stat().st_size < 25_000_000
 
 
@@ -30,6 +30,16 @@ def test_a_changed_byte_is_noticed(repository):
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
     with pytest.raises(ModelCorrupt, match=r"embedder: .*sha256.*its manifest says"):
+        load_repository(repository)
+
+
+def test_the_language_of_a_recognizer_is_checked(repository):
+    file = repository / "recognizer/language.npz"
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(ModelCorrupt, match=r"recognizer: .*language\.npz has sha256"):
+        load_repository(repository)
+    file.unlink()
+    with pytest.raises(ModelsMissing, match=r"language\.npz is missing"):
         load_repository(repository)
 
 

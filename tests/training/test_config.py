@@ -1,5 +1,6 @@
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -23,6 +24,7 @@ class Outer:
     flag: bool = False
     shares: tuple[float, ...] = ()
     inner: Inner = field(default_factory=Inner)
+    mode: Literal["slow", "fast"] = "slow"
 
 
 def read(tmp_path, text, changes=None):
@@ -37,14 +39,14 @@ def test_a_file_becomes_a_dataclass(tmp_path):
 
 
 def test_changes_from_the_command_line(tmp_path):
-    changes = {"rate": "3e-4", "inner.width": "9", "name": "plain text", "flag": "true"}
-    assert read(tmp_path, 'name = "x"', changes) == Outer("plain text", 3e-4, True, (), Inner(9))
+    changes = {"rate": "3e-4", "inner.width": "9", "name": "plain text", "flag": "true", "mode": "fast"}
+    assert read(tmp_path, 'name = "x"', changes) == Outer("plain text", 3e-4, True, (), Inner(9), "fast")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('name = "x"\nspeed = 1', "unknown key speed; known are flag, inner, name, rate, shares"),
+        ('name = "x"\nspeed = 1', "unknown key speed; known are flag, inner, mode, name, rate, shares"),
         ('name = "x"\n[inner]\nheight = 1', "inner: unknown key height; known are width"),
         ("rate = 1.0", "the key name is missing"),
         ("name = 7", "name must be str, not 7"),
@@ -53,6 +55,7 @@ def test_changes_from_the_command_line(tmp_path):
         ('name = "x"\nshares = 1', "shares must be a list"),
         ('name = "x"\nshares = ["a"]', "shares must be float"),
         ('name = "x"\ninner = 1', "inner must be a table"),
+        ('name = "x"\nmode = "lazy"', "mode must be one of slow, fast, not 'lazy'"),
         ("name = ", "is not TOML"),
     ],
 )

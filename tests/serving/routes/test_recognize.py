@@ -84,7 +84,7 @@ def test_a_word_on_its_side_is_turned(read, turn):
 )
 def test_odd_crops_get_an_answer_soon(read, picture):
     started = time.monotonic()
-    [found] = read(picture).results
+    [found] = read(picture, details=True).results
     assert time.monotonic() - started < 20
     assert 0 <= found.confidence <= 1
     assert found.text.isascii()
@@ -92,8 +92,8 @@ def test_odd_crops_get_an_answer_soon(read, picture):
 
 @pytest.mark.parametrize("colour", ["white", "black", "gray"])
 def test_nothing_is_read_from_a_blank_page(read, colour):
-    [found] = read(Image.new("RGB", (200, 60), colour)).results
-    assert (found.text, found.confidence) == ("", 0)
+    [found] = read(Image.new("RGB", (200, 60), colour), details=True).results
+    assert (found.text, found.confidence, found.characters) == ("", 0, [])
 
 
 def test_a_long_word_is_squeezed(read):

@@ -48,14 +48,14 @@ def test_any_batch_and_counted():
 def test_a_manifest_that_is_not_the_graphs():
     model = load_repository(SHIPPED)["embedder"]
     renamed = [tensor.model_copy(update={"name": "pictures"}) for tensor in model.manifest.inputs]
-    wrong = StoredModel(model.manifest.model_copy(update={"inputs": renamed}), model.file)
+    wrong = StoredModel(model.manifest.model_copy(update={"inputs": renamed}), model.folder)
     with pytest.raises(ManifestInvalid, match=r"the manifest's inputs are .*pictures.*the graph's are .*images"):
         InProcessRuntime({"embedder": wrong}, "cpu", Metrics())
 
 
 def test_a_file_that_is_no_graph(tmp_path):
     model = load_repository(SHIPPED)["embedder"]
-    file = tmp_path / "model.onnx"
-    shutil.copy(SHIPPED / "embedder/manifest.json", file)
+    (tmp_path / "1").mkdir()
+    shutil.copy(SHIPPED / "embedder/manifest.json", tmp_path / "1/model.onnx")
     with pytest.raises(SetupError, match="embedder: onnxruntime cannot load"):
-        InProcessRuntime({"embedder": StoredModel(model.manifest, file)}, "cpu", Metrics())
+        InProcessRuntime({"embedder": StoredModel(model.manifest, tmp_path)}, "cpu", Metrics())
