@@ -20,6 +20,7 @@ from training.reading import CLEARLY
 VERSION = 1
 MAX_BATCH = 64
 COLUMN = 8  # pixels of a canvas' width that become one column
+LISTS = "lists of English words: Debian's wamerican, for the language"
 LOSSES = {
     "ctc": "CTC",
     "attention": "cross-entropy",
@@ -78,7 +79,7 @@ def export_recognizer(
             temperature=figures.temperature,
             language=figures.language or None,
             metrics=figures.metrics,
-            training_data=list(model.provenance.data),
+            training_data=[*model.provenance.data, *([LISTS] if language else [])],
             licence="Apache-2.0",
         )
         if language:

@@ -178,7 +178,8 @@ class _Tuning:
             strength=config.strength,
             seed=config.seed,
         )
-        question = [sha256_of(config.start), config.views, asdict(feed_config), [str(crop.file) for crop in crops]]
+        known = [[str(crop.file), crop.number, crop.text, crop.set_name] for crop in crops]
+        question = [sha256_of(config.start), config.views, asdict(feed_config), known]
         file = kept_file("views.pt", question)
         if not file.exists():
             views = self._views(make_feed(self.model, crops, feed_config))

@@ -82,7 +82,7 @@ class Recognizer:
         loop = asyncio.get_running_loop()
         chunks = list(self._chunks(crops))
         answers = await asyncio.gather(
-            *(loop.run_in_executor(self._workers, self._read, chunk, timings) for chunk in chunks)
+            *(loop.run_in_executor(self._workers, self._read, chunk, len(chunks) == 1, timings) for chunk in chunks)
         )
         found: dict[int, dict[int, Spelling]] = {}
         for chunk, spellings in zip(chunks, answers, strict=True):
@@ -107,10 +107,10 @@ class Recognizer:
             for start in range(0, len(jobs), CHUNK):
                 yield jobs[start : start + CHUNK]
 
-    def _read(self, jobs: Sequence[_Job], timings: Timings) -> list[Spelling]:
+    def _read(self, jobs: Sequence[_Job], alone: bool, timings: Timings) -> list[Spelling]:
         pixels = np.stack([job.pixels for job in jobs])
         with timings.measure("infer"):
-            outputs = self._runtime.run(self.manifest.name, {self.manifest.inputs[0].name: pixels})
+            outputs = self._runtime.run(self.manifest.name, {self.manifest.inputs[0].name: pixels}, alone=alone)
         with timings.measure("spell"):
             return list(map(self._speller, outputs["classes"].tolist(), outputs["probabilities"].tolist()))
 

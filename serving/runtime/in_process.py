@@ -1,7 +1,9 @@
 """onnxruntime inside this process: the default, needs no other service."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
 
 import numpy as np
 import onnxruntime as ort
@@ -17,19 +19,24 @@ from serving.runtime import Arrays
 log = structlog.get_logger()
 
 GPU_PROVIDERS = ("TensorrtExecutionProvider", "CUDAExecutionProvider")
+CPU = "CPUExecutionProvider"
 
 
 class InProcessRuntime:
     """Loads every model once and warms it up; a model that does not fit its manifest is refused.
 
     A run uses one thread on a CPU: callers run as many batches side by side as there are cores, which
-    gives more images a second than one run spread over all cores.
+    gives more images a second than one run spread over all cores. A run that is alone is spread over all cores.
     """
 
     def __init__(self, models: Mapping[str, StoredModel], device: str, metrics: Metrics) -> None:
         providers = choose_providers(device, ort.get_available_providers())
         self._metrics = metrics
         self._sessions: dict[str, ort.InferenceSession] = {}
+        self._spread: dict[str, ort.InferenceSession] = {}  # over all cores; opened when first wanted
+        self._models, self._providers = models, providers
+        self._lock = Lock()
+        self._running = 0
         for name, model in models.items():
             session = _open_session(model, providers)
             _check_signature(session, model.manifest)
@@ -44,13 +51,27 @@ class InProcessRuntime:
                 warm_up_ms=round(1000 * (time.perf_counter() - started)),
             )
 
-    def run(self, model: str, inputs: Arrays) -> dict[str, NDArray[np.float32]]:
+    def run(self, model: str, inputs: Arrays, *, alone: bool = False) -> dict[str, NDArray[np.float32]]:
         """Run `model` on named inputs [batch, …]; returns its outputs by name."""
-        session = self._sessions[model]
-        names = [output.name for output in session.get_outputs()]
         self._metrics.batch_size.labels(model).observe(len(next(iter(inputs.values()))))
-        with self._metrics.inference_seconds.labels(model).time():
+        with self._session(model, alone=alone) as session, self._metrics.inference_seconds.labels(model).time():
+            names = [output.name for output in session.get_outputs()]
             return dict(zip(names, session.run(names, dict(inputs)), strict=True))
+
+    @contextmanager
+    def _session(self, model: str, *, alone: bool) -> Iterator[ort.InferenceSession]:
+        """The session for one run: spread over all cores if nothing else runs."""
+        with self._lock:
+            spread = alone and not self._running and self._providers == [CPU]
+            if spread and model not in self._spread:
+                self._spread[model] = _open_session(self._models[model], self._providers, threads=0)
+            session = self._spread[model] if spread else self._sessions[model]
+            self._running += 1
+        try:
+            yield session
+        finally:
+            with self._lock:
+                self._running -= 1
 
     def describe(self, model: str) -> str:
         """What runs the model, and where, in a few words."""
@@ -65,7 +86,7 @@ def choose_providers(device: str, available: list[str]) -> list[str]:
             f"READLEAF_DEVICE=cuda, but this onnxruntime offers only {', '.join(available)}; "
             "install the gpu extra, or set READLEAF_DEVICE to auto or cpu"
         )
-    return [*([] if device == "cpu" else gpu), "CPUExecutionProvider"]
+    return [*([] if device == "cpu" else gpu), CPU]
 
 
 def warm_up_inputs(manifest: Manifest) -> dict[str, NDArray[np.uint8]]:
@@ -74,9 +95,10 @@ def warm_up_inputs(manifest: Manifest) -> dict[str, NDArray[np.uint8]]:
     return {tensor.name: np.zeros([1, *manifest.example_shape], dtype=tensor.dtype)}
 
 
-def _open_session(model: StoredModel, providers: list[str]) -> ort.InferenceSession:
+def _open_session(model: StoredModel, providers: list[str], *, threads: int = 1) -> ort.InferenceSession:
+    """A session on so many threads; 0: one a core."""
     options = ort.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     try:
         return ort.InferenceSession(model.file, options, providers=providers)

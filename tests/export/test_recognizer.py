@@ -98,7 +98,9 @@ def test_a_language_goes_with_the_model(exported, language, tmp_path):
     manifest = export_recognizer(model, figures, tmp_path / "models", language=language)
     assert manifest.language == sha256_of(tmp_path / "models/recognizer/language.npz")
     assert manifest.temperature == 1.5
-    assert "weighs them with `language.npz`" in (tmp_path / "models/recognizer/CARD.md").read_text()
+    card = (tmp_path / "models/recognizer/CARD.md").read_text()
+    assert "weighs them with `language.npz`" in card
+    assert "SCOWL by Kevin Atkinson" in card
 
 
 def test_figures_of_another_language_are_refused(exported, language, tmp_path):

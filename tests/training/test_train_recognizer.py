@@ -9,11 +9,13 @@ import torch
 from typer.testing import CliRunner
 
 import readleaf
+from serving.language import Language
 from training.alphabet import PRINTABLE
 from training.data.canvas import Canvas
 from training.data.fonts import OWN, Font, plainly_written
 from training.errors import DataError
 from training.evaluate_recognizer import RecognizerFigures, evaluate_recognizer
+from training.figures import sha256_of
 from training.models.recognizer import RecognizerShape, load_recognizer, published_recognizer, save_recognizer
 from training.train_recognizer import RecognizerTraining, train_recognizer
 from training.tune_recognizer import PAIRS, RecognizerTuning, tune_recognizer
@@ -167,6 +169,21 @@ def test_every_tuning_runs(folder, starts, tmp_path, prediction, loss, pairs):
         assert (tmp_path / "tuned/band_early.png").stat().st_size > 1000
 
 
+def test_arms_of_one_start_share_their_views(folder, starts, tmp_path, monkeypatch):
+    tuning = RecognizerTuning(
+        str(starts / "ctc.pt"), "proxy", views=8, batch=4, rounds=1, model_steps=1, synthetic=0.0, seed=5
+    )
+    tune_recognizer(tuning, [folder], tmp_path / "first")
+    with monkeypatch.context() as without:
+        without.setattr("training.tune_recognizer.make_feed", None)
+        tune_recognizer(tuning, [folder], tmp_path / "second")
+        with pytest.raises(TypeError):  # other views have to be made
+            tune_recognizer(replace(tuning, strength=0.5), [folder], tmp_path / "third")
+    first, second = (load_recognizer(str(tmp_path / name / "best.pt")) for name in ("first", "second"))
+    for one, other in zip(first.parameters(), second.parameters(), strict=True):
+        torch.testing.assert_close(one, other)
+
+
 def test_evaluation_scores_and_calibrates(folder, tmp_path):
     figures = evaluate_recognizer(load_recognizer("published"), [folder])
     assert figures.metrics["made/accuracy"] == figures.metrics["all/accuracy"] == 1
@@ -187,6 +204,16 @@ def test_the_commands(folder, tmp_path):
     assert answer.exit_code == 0, answer.output
     assert "| run/best.pt | 1.0000 |" in (tmp_path / "t.md").read_text()
     assert json.loads((tmp_path / "run/metrics.json").read_text())["metrics"]["all/ted"] == 0
+    Language({"leaf": 0.5}, 0.4, 0.1, {}, {}, 1, weight=0.1).write(tmp_path / "language.npz")
+    words = ["evaluate", "recognizer", *data, "--weights", "run/best.pt", "--language"]
+    assert run.invoke(readleaf.app, [*words, "language.npz"]).exit_code == 0
+    figures = json.loads((tmp_path / "run/metrics.json").read_text())
+    assert figures["metrics"]["all/accuracy letter by letter"] == 1
+    assert figures["language"] == sha256_of("language.npz")
+    assert isinstance(run.invoke(readleaf.app, [*words, "nowhere.npz"]).exception, OSError)
+    words = ["train", "mix-recognizers", "published", "run/best.pt", "mixed.pt", "--share", "0.3"]
+    assert run.invoke(readleaf.app, words).exit_code == 0
+    assert load_recognizer("mixed.pt").provenance.losses == ("ctc", "mixed")
     (tmp_path / "tuning.toml").write_text('start = "run/best.pt"\nloss = "proxy"\nviews = 8\nbatch = 4\nrounds = 1\n')
     words = ["train", "tune-recognizer", str(tmp_path / "tuning.toml"), *data, "--out", "tuned"]
     answer = run.invoke(readleaf.app, [*words, "--set", "model_steps=1", "--set", "synthetic=0"])

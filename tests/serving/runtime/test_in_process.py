@@ -45,6 +45,19 @@ def test_any_batch_and_counted():
     assert count == 4  # the warm-up is a run too
 
 
+def test_a_run_that_is_alone_gives_the_same():
+    """It is spread over all cores, unless another run is under way."""
+    models = load_repository(SHIPPED)
+    runtime = InProcessRuntime({"recognizer": models["recognizer"]}, "cpu", Metrics())
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 48, 160, 3), dtype=np.uint8)
+    usual, alone = (runtime.run("recognizer", {"images": pixels}, alone=alone) for alone in (False, True))
+    np.testing.assert_allclose(usual["probabilities"], alone["probabilities"], atol=1e-5)
+    with runtime._session("recognizer", alone=True) as first, runtime._session("recognizer", alone=True) as second:
+        assert first is not second
+    with runtime._session("recognizer", alone=True) as third:
+        assert third is first
+
+
 def test_a_manifest_that_is_not_the_graphs():
     model = load_repository(SHIPPED)["embedder"]
     renamed = [tensor.model_copy(update={"name": "pictures"}) for tensor in model.manifest.inputs]
