@@ -18,7 +18,9 @@ Kind = Literal["ctc", "attention"]
 Column = list[tuple[str, float]]  # what may stand at a place, and how probably; "" is the blank, or the end
 Words = dict[str, float]  # and their probabilities, up to a common factor
 WIDTH = 24  # words that are followed at once
-LEAST = 2e-4  # probability from which an answer is followed
+# Probability from which an answer is followed. What the network is surer of than this leaves open is not for the
+# language to mend: a clear misspelling is read as it stands.
+LEAST = 0.02
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,12 @@ def test_the_words_of_the_page(read):
 
 
 def test_many_crops_keep_their_order(read):
-    texts = [f"{name}{number}" for number in range(16) for name in ("oak", "Sunflower", "i", "Rhododendron")]
+    texts = [f"{name}{number}" for number in range(1, 17) for name in ("oak", "Sunflower", "i", "Rhododendron")]
+    assert [one.text for one in read(*map(word, texts)).results] == texts
+
+
+def test_what_is_clear_is_not_mended(read):
+    texts = ["Gardn", "recieve", "Sunflovver", "Espreso", "qwrtz", "Sunflower8", "room12b", "A1B2C3", "v2.0"]
     assert [one.text for one in read(*map(word, texts)).results] == texts
 
 
