@@ -69,10 +69,14 @@ class Speller:
             [(self._symbols[number], value) for number, value in zip(*row, strict=True) if value >= LEAST]
             for row in zip(classes, probabilities, strict=True)
         ]
-        return self._choose(self._search(columns))
+        followed = math.prod(min(1.0, sum(value for _, value in column)) for column in columns)
+        return self._choose(self._search(columns), followed)
 
-    def _choose(self, words: Words) -> Spelling:
-        """Texts that differ only in case and signs stand for one another; the likeliest of the best ones is taken."""
+    def _choose(self, words: Words, followed: float) -> Spelling:
+        """Texts that differ only in case and signs stand for one another; the likeliest of the best ones is taken.
+
+        `followed` is the probability that what is right is among the answers that were followed at all.
+        """
         by_core: dict[str, Words] = {}
         for text, probability in words.items():
             by_core.setdefault(core(text), {})[text] = probability
@@ -90,7 +94,7 @@ class Speller:
         }
         text = max(by_core[best], key=lambda each: by_core[best][each])
         confidence = weights[best] / total if best else shares[text] if text else 0.0
-        return Spelling(text, confidence, tuple(sorted(shares.items(), key=lambda each: -each[1])))
+        return Spelling(text, followed * confidence, tuple(sorted(shares.items(), key=lambda each: -each[1])))
 
 
 def surest(spellings: Mapping[int, Spelling], surer_by: float) -> int:

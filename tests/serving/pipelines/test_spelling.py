@@ -129,6 +129,12 @@ def test_answers_that_are_hardly_possible_are_not_followed():
     assert spelling.candidates == (("a", 1.0),)
 
 
+def test_what_was_not_followed_is_doubt():
+    spelling = Speller(SYMBOLS, "ctc")(*answers({"a": 0.99, "B": 0.01}, {"": 0.985, "a": 0.015}))
+    assert spelling.text == "a"
+    assert spelling.confidence == pytest.approx(0.99 * 0.985)
+
+
 def test_attention_reads_up_to_the_end():
     places = answers({"a": 0.9, "B": 0.1}, {"a": 0.8, "": 0.2}, {"": 1.0, "a": 0.0}, {"B": 1.0, "a": 0.0})
     spelling = Speller(SYMBOLS, "attention")(*places)

@@ -83,10 +83,23 @@ def test_every_combination_learns_eight_words_and_exports_as_it_is(rounds, tmp_p
 
 
 def learn_words(shape: RecognizerShape) -> Recognizer:
-    """Train until all words are read right, for a while at most."""
-    torch.manual_seed(1)
-    model = published_recognizer(shape) if shape.features == "text" else Recognizer(shape)
-    if shape.features == "text":  # published weights: what stands on them is new
+    """Train until all words are read right.
+
+    CTC on columns that see little may settle on writing a word's last letter into the empty columns after it, which
+    look alike for all words; another start does not.
+    """
+    images = normalised(torch.from_numpy(np.stack([place(crop(word), shape.canvas) for word in WORDS])))
+    for seed in (1, 2, 3):
+        torch.manual_seed(seed)
+        model = published_recognizer(shape) if shape.features == "text" else Recognizer(shape)
+        if learn_by_heart(model, images):
+            break
+    return model.eval()
+
+
+def learn_by_heart(model: Recognizer, images: torch.Tensor) -> bool:
+    """Train for a while at most; says whether all words are read right."""
+    if model.shape.features == "text":  # published weights: what stands on them is new
         model.features.requires_grad_(False)
     learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
     bending = set(model.transformation.parameters())  # learns slowly, or it bends words out of sight
@@ -95,7 +108,6 @@ def learn_words(shape: RecognizerShape) -> Recognizer:
         {"params": [parameter for parameter in learned if parameter in bending], "lr": 2e-5},
     ]
     optimizer = torch.optim.AdamW([group for group in groups if group["params"]], weight_decay=0)
-    images = normalised(torch.from_numpy(np.stack([place(crop(word), shape.canvas) for word in WORDS])))
     for step in range(400):
         loss = model.train().loss(images, WORDS)
         optimizer.zero_grad()
@@ -105,8 +117,8 @@ def learn_words(shape: RecognizerShape) -> Recognizer:
         if step % 10 == 9 and loss < 0.05:
             with torch.inference_mode():
                 if [reading.text for reading in model.eval().read(model(images))] == WORDS:
-                    break
-    return model.eval()
+                    return True
+    return False
 
 
 def test_a_checkpoint_is_what_was_saved(tmp_path):
