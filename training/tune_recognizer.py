@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from rich.progress import track
-from torch import Tensor, nn
+from torch import Tensor
 
 from training.data.canvas import place
 from training.data.word_feed import WIDEST, WordFeed
@@ -24,7 +24,6 @@ from training.losses.filtered import Target
 from training.models.prediction import Ctc
 from training.models.provenance import Provenance
 from training.models.recognizer import Recognizer, load_recognizer, save_recognizer
-from training.models.text_backbone import TextBackbone
 from training.prepare_words import kept_file
 from training.reading import normalised, read_crops
 from training.run_folder import RunFolder
@@ -32,20 +31,17 @@ from training.surrogates.ctc_paths import (
     CHANNELS,
     PathDistance,
     PathDistorter,
-    align,
-    as_distributions,
     by_column,
-    fill_up,
 )
 from training.surrogates.edit_distance import CharacterNetwork, EditDistance, WordDistorter, by_offset
 from training.surrogates.learning import Round, Schedule, Surrogate, alternate
 from training.surrogates.pairs import ModelBatch, Pair, RecentPairs, Sources
 from training.surrogates.quality import draw_band, measure
 from training.train_recognizer import RecognizerTraining, WeightAverage, make_feed
+from training.tuned_part import Tuned, Views
 
 LOSSES = ("proxy", "ls_ed", "feds")
 PAIRS = ("global", "local", "local_global")
-LENGTH = 40  # columns of CTC that the surrogate sees: a canvas of 320
 EDGES = (1, 2, 3)  # of edit distances: 0, 1, 2 and 3 or more
 RECENT = 20_000
 
@@ -92,63 +88,6 @@ def tune_recognizer(config: RecognizerTuning, folders: Sequence[Path], out: Path
     tuning = _Tuning(config, model, crops, run)
     tuning.go()
     return run.best
-
-
-@dataclass(frozen=True)
-class Views:
-    """Inputs of the part that is tuned, by their width, with their words."""
-
-    inputs: list[Tensor]  # [N, 384, 1, T] each, half precision
-    words: list[list[str]]
-
-    def draw(self, random: np.random.Generator, count: int) -> tuple[Tensor, list[str]]:
-        """A batch of one width, which comes up as often as crops have it."""
-        shares = np.array([len(part) for part in self.inputs], dtype=float)
-        part = random.choice(len(shares), p=shares / shares.sum())
-        places = random.integers(len(self.inputs[part]), size=count)
-        return self.inputs[part][torch.from_numpy(places)].float(), [self.words[part][place] for place in places]
-
-
-class Tuned(nn.Module):
-    """The part of a recogniser that is tuned, and what it answers as distributions over characters."""
-
-    def __init__(self, model: Recognizer) -> None:
-        super().__init__()
-        if not isinstance(model.features, TextBackbone):
-            raise DataError("tuning needs features text")
-        self.model = model
-        self.neck = model.features.neck
-        self.sequence, self.prediction = model.sequence, model.prediction
-        self.length = LENGTH if isinstance(model.prediction, Ctc) else model.shape.steps
-
-    def fixed(self, images: Tensor) -> Tensor:
-        """From images to what is kept of a view."""
-        backbone = self.model.features
-        assert isinstance(backbone, TextBackbone)
-        return backbone.local(self.model.transformation(images))
-
-    def columns(self, inputs: Tensor) -> Tensor:
-        """From a view to columns."""
-        return self.sequence(self.neck(inputs))
-
-    def proxy(self, inputs: Tensor, words: Sequence[str]) -> Tensor:
-        """The proxy loss."""
-        return self.prediction.loss(self.columns(inputs), words)
-
-    def pair(self, inputs: Tensor, words: Sequence[str]) -> Pair:
-        """Predictions, with a graph, and truths: [N, symbols + 1, length] each."""
-        alphabet = self.model.shape.alphabet
-        logits = self.prediction(self.columns(inputs))  # [N, T, classes]
-        distributions = logits.softmax(dim=2).transpose(1, 2)
-        if isinstance(self.prediction, Ctc):
-            path = align(logits.detach().log_softmax(dim=2), words, alphabet)
-            truth = as_distributions(path, alphabet.end + 1)
-            return fill_up(distributions, self.length), fill_up(truth, self.length)
-        return alphabet.close(distributions), alphabet.encode(words, self.length)
-
-    def tuned_parameters(self) -> list[nn.Parameter]:
-        """What learns."""
-        return [*self.neck.parameters(), *self.sequence.parameters(), *self.prediction.parameters()]
 
 
 class _Tuning:
