@@ -102,7 +102,7 @@ def export_language(
     data: WordFolders,
     out: Annotated[Path, typer.Option(help="The file to write.")],
     weight: Annotated[float, typer.Option(help="How much the language counts beside what is seen.", min=0)] = 0.5,
-    bonus: Annotated[float, typer.Option(help="For each letter of a word.")] = 1.0,
+    bonus: Annotated[float, typer.Option(help="For each letter of a word.", min=0)] = 1.0,
 ) -> None:
     """Learn which words are likely, from labels of the set train and this machine's lists of words."""
     from export.language import export_language as export

@@ -13,6 +13,7 @@ from serving.errors import ManifestInvalid
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,62}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+LANGUAGE = "language.npz"  # beside a recogniser
 
 
 class _Frozen(BaseModel):
@@ -65,9 +66,6 @@ class Canvas(_Frozen):
         if self.longest < self.width:
             raise ValueError(f"longest is {self.longest}, less than the width {self.width}")
         return self
-
-
-LANGUAGE = "language.npz"  # beside a recogniser
 
 
 class Manifest(_Frozen):

@@ -7,8 +7,9 @@ from typer.testing import CliRunner
 
 import readleaf
 from export.language import LABELLED, LISTED, debian_lists, learn_language
-from serving.language import BEGIN, END, LETTERS, read_language
+from serving.language import BEGIN, END, LETTERS, core, read_language
 from training.errors import DataError
+from training.metrics.edit_distance import alphanumeric_only
 
 LABELS = ["Exit", "EXIT!", "sale", "&"]
 LISTS = [(0.8, ["exit", "leaf", "leaf's"]), (0.2, ["exit", "leaves", "leavers", "---", "café"])]
@@ -62,6 +63,12 @@ def test_letters_by_hand():
     assert math.exp(learned.follows["ex"]) == pytest.approx((1 + 1 * alone) / (1 + 1))
     assert math.exp(learned.falls_back["e"]) == pytest.approx(1 / 2)
     assert math.exp(learned.follows["t" + END]) == pytest.approx((1 + 1 * alone) / (1 + 1))
+
+
+def test_a_core_is_what_is_scored():
+    """The service may not import training; both must judge the same letters."""
+    for text in ("It's", "N17-4GU", "&", "Café", "ÄÖß", "İ", "١٢"):
+        assert core(text) == alphanumeric_only(text)
 
 
 def test_nothing_to_learn_from():
