@@ -40,7 +40,7 @@ bench: setup
 	$(BIN)/python benchmarks/surrogates.py
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/renderer.py
-	@echo "benchmarks/embedder.py, reading.py and recognizer.py need photographs: see what each says of itself"
+	@echo "benchmarks/embedder.py, reading.py, recognizer.py, pictures.py and detector.py need photographs: see what each says of itself"
 
 soak: setup browser
 	$(BIN)/pytest --soak --timeout 3600 -s -m campaign

@@ -55,17 +55,36 @@ def read(
     pictures: Annotated[list[Path], typer.Argument(help="Pictures, or folders of pictures.", exists=True)],
     crops: Annotated[bool, typer.Option("--crops", help="Each picture shows one word.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_text: Annotated[bool, typer.Option("--text", help="The text alone; so it is by default.")] = False,
+    overlay: Annotated[
+        Path | None, typer.Option(help="Draw the words into this PNG; a folder, if there are many pictures.")
+    ] = None,
+    min_confidence: Annotated[
+        float, typer.Option(help="Leave out words that are read less surely.", min=0, max=1)
+    ] = 0.4,
 ) -> None:
-    """Read words, without a running service: file, text and confidence, separated by tabs."""
+    """Read all words of pictures in reading order, without a running service.
+
+    With --crops: file, text and confidence of each, separated by tabs.
+    """
+    from serving.errors import OverlayUnusable
     from serving.logs import configure_logs
-    from serving.read_commands import read_crops
+    from serving.read_commands import read_crops, read_pictures
     from serving.settings import load_settings
 
-    if not crops:
-        raise typer.BadParameter("whole pictures cannot be read yet; crops of single words can, with --crops")
+    if as_json and as_text:
+        raise typer.BadParameter("give --json or --text, not both")
+    if crops and overlay:
+        raise typer.BadParameter("--overlay is for whole pictures, not for --crops")
     settings = load_settings()
     configure_logs("warning", settings.log_format)
-    raise typer.Exit(1 if read_crops(pictures, settings, typer.echo, as_json=as_json) else 0)
+    if crops:
+        refused = read_crops(pictures, settings, typer.echo, as_json=as_json)
+    else:
+        refused = read_pictures(
+            pictures, settings, typer.echo, as_json=as_json, overlay=overlay, least_sure=min_confidence
+        )
+    raise typer.Exit(1 if refused else 0)
 
 
 @models_app.command("list")

@@ -1,6 +1,6 @@
 """`CARD.md`: what a model is, what it was measured to do, what it is bad at."""
 
-from serving.manifest import EmbedderManifest, RecognizerManifest
+from serving.manifest import EmbedderManifest, Manifest, RecognizerManifest
 
 # Of the sets that our models were trained on, as their publishers state it.
 LICENCES = {
@@ -14,6 +14,7 @@ LICENCES = {
     "wordart": "a research benchmark, no licence stated",
     "PP-OCRv6 small": "weights by PaddlePaddle",
     "rendered words": "drawn by our own renderer",
+    "drawn scenes": "drawn by our own renderer, on parts of photographs that are named here",
     "lists of English words": "SCOWL by Kevin Atkinson, free for any use with its notice",
 }
 
@@ -24,7 +25,6 @@ def embedder_card(manifest: EmbedderManifest, difference: float, comparison: str
     `notes` is what people found who looked at it, in Markdown.
     """
     rows = "\n".join(f"| {name} | {value:.3f} |" for name, value in manifest.metrics.items())
-    data = "\n".join(f"- {entry} ({_licence(entry)})" for entry in manifest.training_data)
     assert manifest.similarity is not None
     different, same = manifest.similarity.different, manifest.similarity.same
     width, height = manifest.preprocessing.width, manifest.preprocessing.height
@@ -57,19 +57,14 @@ Cosine similarity over all pairs of {manifest.similarity.measured_on}:
 
 {_rejection(manifest)}
 The exported graph differs from torch by at most {difference:.1e}.
-{_added(f"## Beside other losses{chr(10)}{chr(10)}{comparison}" if comparison else "")}
-## Trained on
-
-{data}
-
-Licence of this model: {manifest.licence}. None of the pictures is part of it.
-{_added(notes)}"""
+{added(f"## Beside other losses{chr(10)}{chr(10)}{comparison}" if comparison else "")}
+{trained_on(manifest)}
+{added(notes)}"""
 
 
 def recognizer_card(manifest: RecognizerManifest, difference: float, comparison: str, notes: str) -> str:
     """The recogniser's card, every figure from its manifest or from the comparison that `readleaf evaluate` wrote."""
     rows = "\n".join(f"| {name} | {value:g} |" for name, value in manifest.metrics.items())
-    data = "\n".join(f"- {entry} ({_licence(entry)})" for entry in manifest.training_data)
     canvas = manifest.canvas
     return f"""# {manifest.name}, version {manifest.version}
 
@@ -98,13 +93,9 @@ length (ned), and the total edit distance (ted). Compared case-insensitively on 
 {rows}
 
 The exported graph differs from torch by at most {difference:.1e}, and reads the same words.
-{_added(f"## Step by step{chr(10)}{chr(10)}{comparison}" if comparison else "")}
-## Trained on
-
-{data}
-
-Licence of this model: {manifest.licence}. None of the pictures is part of it.
-{_added(notes)}"""
+{added(f"## Step by step{chr(10)}{chr(10)}{comparison}" if comparison else "")}
+{trained_on(manifest)}
+{added(notes)}"""
 
 
 def _language(manifest: RecognizerManifest) -> str:
@@ -117,8 +108,17 @@ picture decides; the language speaks where it is not.
 """
 
 
-def _licence(entry: str) -> str:
-    return LICENCES.get(entry.partition(":")[0], "licence not known to us")
+def trained_on(manifest: Manifest) -> str:
+    """What a model was learned from, and under which licence it is."""
+    known = (
+        (entry, LICENCES.get(entry.partition(":")[0], "licence not known to us")) for entry in manifest.training_data
+    )
+    data = "\n".join(f"- {entry} ({licence})" for entry, licence in known)
+    return f"""## Trained on
+
+{data}
+
+Licence of this model: {manifest.licence}. None of the pictures is part of it."""
 
 
 def _rejection(manifest: EmbedderManifest) -> str:
@@ -132,5 +132,6 @@ rightly refused when it is not is `strangers refused`.
 """
 
 
-def _added(section: str) -> str:
+def added(section: str) -> str:
+    """A section, if there is one."""
     return f"\n{section}" if section else ""

@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from training.commands import DataFolders, WordFolders
+from training.commands import (
+    Changes,
+    Config,
+    DataFolders,
+    Out,
+    Resume,
+    SceneFolders,
+    WordFolders,
+    changes_of,
+    train_app,
+)
 
 if TYPE_CHECKING:
     from training.comparison import Comparison
@@ -19,7 +29,53 @@ Weights = Annotated[str, typer.Option(help="A checkpoint, or imagenet.")]
 CardTable = Annotated[Path | None, typer.Option(help="A table in Markdown for the card.")]
 CardNotes = Annotated[Path | None, typer.Option(help="Findings in Markdown for the card.")]
 LanguageFile = Annotated[Path | None, typer.Option(help="A language to read with; `export language` makes one.")]
+Grounds = Annotated[
+    list[Path] | None, typer.Option(help="A folder of photographs without words, to draw scenes on; may be repeated.")
+]
 Repository = Annotated[Path, typer.Option(help="The model repository to write into.")]
+
+
+@train_app.command("detector")
+def train_detector(
+    config: Config,
+    data: SceneFolders,
+    out: Out,
+    grounds: Grounds = None,
+    resume: Resume = False,
+    change: Changes = None,
+) -> None:
+    """Train the detector on its proxy loss; Ctrl-C stops it, --resume goes on.
+
+    It stands here and not beside the other trainings because validation finds words as the service does.
+    """
+    from functools import partial
+
+    from export.reading import WHILE_TRAINING, gather_as_served
+    from training.config import read_config
+    from training.train_detector import DetectorTraining
+    from training.train_detector import train_detector as train
+
+    gather = partial(gather_as_served, WHILE_TRAINING)
+    training = read_config(DetectorTraining, config, changes_of(change))
+    best = train(training, data, out, gather, grounds=grounds or (), resume=resume)
+    typer.echo(f"the best weights are in {best}")
+
+
+@train_app.command("tune-detector")
+def tune_detector(
+    config: Config, data: SceneFolders, out: Out, grounds: Grounds = None, change: Changes = None
+) -> None:
+    """Tune a trained detector on a learned surrogate of rotated IoU (LS-IoU), on KFIoU, or go on with its proxy."""
+    from functools import partial
+
+    from export.reading import WHILE_TRAINING, gather_as_served
+    from training.config import read_config
+    from training.tune_detector import DetectorTuning
+    from training.tune_detector import tune_detector as tune
+
+    gather = partial(gather_as_served, WHILE_TRAINING)
+    tuning = read_config(DetectorTuning, config, changes_of(change))
+    typer.echo(f"the weights are in {tune(tuning, data, out, gather, grounds=grounds or ())}")
 
 
 @evaluate_app.command("embedder")
@@ -59,6 +115,30 @@ def evaluate_recognizer(
     _show(compare(rows, READINGS), table)
 
 
+@evaluate_app.command("detector")
+def evaluate_detector(
+    data: SceneFolders,
+    weights: Annotated[str, typer.Option(help="A checkpoint.")],
+    models: Annotated[Path, typer.Option(help="The model repository with the recogniser to read with.")] = Path(
+        "models"
+    ),
+    upright: Annotated[bool, typer.Option("--upright", help="Leave out the turned photographs.")] = False,
+    alone: Annotated[bool, typer.Option("--alone", help="Only find words; read none.")] = False,
+) -> None:
+    """Find and read words of validation photographs as the service does; the figures go to metrics.json beside it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from export.evaluate_detector import evaluate_detector as evaluate
+    from training.evaluate_detector import TURNS
+
+    figures = evaluate(weights, data, None if alone else models, turns=() if upright else TURNS).keep(weights)
+    table = Table("metric", "value", box=None)
+    for name, value in figures.metrics.items():
+        table.add_row(name, f"{value:g}")
+    Console().print(table)
+
+
 @export_app.command("embedder")
 def export_embedder(
     weights: Weights,
@@ -94,6 +174,23 @@ def export_recognizer(
     table, findings = (file.read_text() if file else "" for file in (comparison, notes))
     figures = RecognizerFigures.of(weights)
     manifest = export(model, figures, to, language=language, comparison=table, notes=findings)
+    typer.echo(f"wrote {to / manifest.name}, version {manifest.version}, sha256 {manifest.sha256[:12]}…")
+
+
+@export_app.command("detector")
+def export_detector(
+    weights: Annotated[str, typer.Option(help="A checkpoint.")],
+    to: Repository = Path("models"),
+    comparison: CardTable = None,
+    notes: CardNotes = None,
+) -> None:
+    """Export the detector with its figures, refusing a graph that differs from torch."""
+    from export.detector import export_detector as export
+    from training.evaluate_detector import DetectorFigures
+    from training.models.detectors import load_dense_detector
+
+    table, findings = (file.read_text() if file else "" for file in (comparison, notes))
+    manifest = export(load_dense_detector(weights), DetectorFigures.of(weights), to, comparison=table, notes=findings)
     typer.echo(f"wrote {to / manifest.name}, version {manifest.version}, sha256 {manifest.sha256[:12]}…")
 
 

@@ -10,6 +10,7 @@ from torch import nn
 
 SMALL_BATCHES = (1, 2, 7)
 WORD_TOLERANCE = 1e-3  # of probabilities: a difference in logits of 1e-4 can grow so much on noise
+LEAST_SCORE = 0.05  # of a detector's cell whose direction is compared
 
 
 class ParityError(Exception):
@@ -67,6 +68,39 @@ def check_words(
                     f"at most {WORD_TOLERANCE:.3g} is allowed; the graph was not kept"
                 )
             worst = max(worst, difference)
+    return worst
+
+
+def check_maps(module: nn.Module, file: Path, multiple: int, *, max_batch: int) -> float:
+    """Compare a detector's maps at several batch and picture sizes; returns the worst difference or raises.
+
+    Scores must agree, and so must boxes, in parts of the word's size, and their axes. Which end of its axis a word is
+    read to may be a matter of rounding where there is none: it is not compared in cells of very low scores.
+    """
+    session = ort.InferenceSession(file, providers=["CPUExecutionProvider"])
+    [graph_input] = session.get_inputs()
+    generator = np.random.default_rng(0)
+    worst = 0.0
+    for batch, rows, columns in ((1, 1, 1), (2, 3, 2), (max_batch, 2, 5), (1, 7, 10)):
+        pixels = _pictures(generator, batch, (rows * multiple, columns * multiple, 3))
+        with torch.inference_mode():
+            expected = module(torch.from_numpy(pixels)).numpy()
+        [actual] = session.run(None, {graph_input.name: pixels})
+        where = f"{file.name} at batch {batch}, {columns * multiple}×{rows * multiple} pixels"
+        if actual.shape != expected.shape:
+            raise ParityError(f"{where}: shape {actual.shape}, torch has {expected.shape}")
+        apart = np.abs(actual - expected)
+        boxes = apart[..., 1:5] / expected[..., [3, 3, 3, 4]]
+        axes = np.abs(actual[..., 5] * expected[..., 6] - actual[..., 6] * expected[..., 5])  # |sin| between both
+        ends = apart[expected[..., 0] > LEAST_SCORE, 5:]
+        # np.max, as max passes over a NaN that comes second
+        difference = float(np.max([apart[..., 0].max(), boxes.max(), axes.max(), ends.max(initial=0.0)]))
+        if not difference <= WORD_TOLERANCE:  # a NaN fails too
+            raise ParityError(
+                f"{where}: worst difference to torch {difference:.3g}, at most {WORD_TOLERANCE:.3g} is allowed; "
+                "the graph was not kept"
+            )
+        worst = max(worst, difference)
     return worst
 
 

@@ -24,6 +24,7 @@ from serving.schemas import (
     JobInfo,
     ModelList,
     Problem,
+    ReadResponse,
     RecognizeResponse,
     SearchResponse,
 )
@@ -77,6 +78,11 @@ class Client:
     def embed(self, images: Sequence[Picture]) -> EmbedResponse:
         """One unit vector for each picture."""
         return self._call(EmbedResponse, "POST", "/v1/embed", files=[_part("images", image) for image in images])
+
+    def read(self, image: Picture, min_confidence: float | None = None) -> ReadResponse:
+        """All words of a picture, in reading order; with a low `min_confidence` doubtful ones, too."""
+        form = {} if min_confidence is None else {"min_confidence": str(min_confidence)}
+        return self._call(ReadResponse, "POST", "/v1/read", files=[_part("image", image)], data=form)
 
     def recognize(self, crops: Sequence[Picture], *, details: bool = False) -> RecognizeResponse:
         """The word on each crop; `details` adds how sure each character is, and what else it may be."""

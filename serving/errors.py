@@ -11,6 +11,7 @@ ReadleafError
 │   ├── AddressRefused        an address other than loopback while no API key exists
 │   └── PortInUse             another process listens there
 ├── EntryRefused              one file of an archive cannot be taken; its job notes it and goes on
+├── OverlayUnusable           `readleaf read --overlay` names what cannot be written
 └── RequestError              one request cannot be answered; becomes problem+json
     ├── NotFound              404
     │   ├── CollectionMissing 404
@@ -91,6 +92,10 @@ class PortInUse(SetupError):
 
 class EntryRefused(ReadleafError):
     """One file of an archive that cannot be taken."""
+
+
+class OverlayUnusable(ReadleafError):
+    """A place for drawn pictures that cannot be written."""
 
 
 class RequestError(ReadleafError):

@@ -158,11 +158,51 @@ class RecognizerManifest(Manifest):
         return self
 
 
-AnyManifest = Annotated[EmbedderManifest | RecognizerManifest, Field(discriminator="task")]
-_ADAPTER: TypeAdapter[EmbedderManifest | RecognizerManifest] = TypeAdapter(AnyManifest)
+class Thresholds(_Frozen):
+    """From which score on a cell counts as the heart of a word, and what was gathered from cells as a word."""
+
+    heart: float = Field(gt=0, lt=1)
+    word: float = Field(gt=0, lt=1)
 
 
-def read_manifest(folder: Path) -> EmbedderManifest | RecognizerManifest:
+class DetectorManifest(Manifest):
+    """A model that finds words.
+
+    Its input is a picture of any size that is a multiple of `multiple`; its output [N, h, w, 7] has a row for each
+    cell of `stride` × `stride` pixels: how surely it is the heart of a word, and that word's box (cx, cy, w, h, cos,
+    sin) in pixels, y downwards, (cos, sin) in reading direction.
+    """
+
+    task: Literal["detect"] = "detect"
+    stride: int = Field(gt=0)
+    multiple: int = Field(gt=0)
+    thresholds: Thresholds
+
+    @property
+    def example_shape(self) -> tuple[int, ...]:
+        """The shape of a small picture as the graph takes it, without the batch."""
+        return 2 * self.multiple, 2 * self.multiple, 3
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> "DetectorManifest":
+        if self.inputs[0].shape != [-1, -1, -1, 3]:
+            raise ValueError(f"inputs[0].shape is {self.inputs[0].shape}; a detector takes [-1, -1, -1, 3]")
+        if len(self.outputs) != 1:
+            names = ", ".join(tensor.name for tensor in self.outputs)
+            raise ValueError(f"outputs are {names}; a detector has one")
+        if self.outputs[0].shape != [-1, -1, -1, 7]:
+            raise ValueError(f"outputs[0].shape is {self.outputs[0].shape}; a detector answers [-1, -1, -1, 7]")
+        if self.multiple % self.stride:
+            raise ValueError(f"multiple is {self.multiple}, which is no multiple of the stride {self.stride}")
+        return self
+
+
+KnownManifest = EmbedderManifest | RecognizerManifest | DetectorManifest
+AnyManifest = Annotated[KnownManifest, Field(discriminator="task")]
+_ADAPTER: TypeAdapter[KnownManifest] = TypeAdapter(AnyManifest)
+
+
+def read_manifest(folder: Path) -> KnownManifest:
     """Read and check `folder/manifest.json`."""
     file = folder / "manifest.json"
     try:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,17 +12,23 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
+from serving.answers import read_response
 from serving.client import SUFFIXES
-from serving.errors import ReadleafError
+from serving.errors import OverlayUnusable, ReadleafError
 from serving.images import ImageLimits
+from serving.manifest import Manifest
 from serving.metrics import Metrics
+from serving.overlay import draw_overlay
+from serving.pipelines.detect import Detector
+from serving.pipelines.read import LEAST_SURE, PageText, Reader
 from serving.pipelines.recognize import Reading, Recognizer
 from serving.pipelines.upload import Upload
-from serving.repository import load_repository, model_of
+from serving.repository import StoredModel, load_repository, model_of
 from serving.runtime.in_process import InProcessRuntime
 from serving.settings import Settings
 from serving.timing import Timings
 
+Write = Callable[[str], None]
 TOGETHER = 32  # crops that are read at once
 
 
@@ -35,7 +41,66 @@ class Outcome:
     refusal: str = ""
 
 
-def read_crops(paths: Sequence[Path], settings: Settings, write: Callable[[str], None], *, as_json: bool) -> int:
+def read_pictures(
+    paths: Sequence[Path],
+    settings: Settings,
+    write: Write,
+    *,
+    as_json: bool,
+    overlay: Path | None = None,
+    least_sure: float = LEAST_SURE,
+) -> int:
+    """Read whole pictures and write their texts; folders are read whole. Returns how many files were refused.
+
+    `overlay` is a PNG to write with the words' outlines, or a folder for many.
+    """
+    files = list(_files(paths))
+    overlays = plan_overlays(overlay, files) if overlay is not None else {}
+    refused = 0
+    with _reader(settings) as (reader, manifests):
+        progress = Console(stderr=True)
+        for file in track(files, description="reading", console=progress, transient=True, disable=len(files) < 2):
+            try:
+                upload = Upload(str(file), file.read_bytes())
+                page = asyncio.run(reader(upload, Timings(), least_sure=least_sure))
+                if file in overlays:
+                    draw_overlay(upload, ImageLimits.of(settings), page, overlays[file])
+            except (ReadleafError, OSError) as error:
+                refused += 1
+                progress.print(f"{file}: {error}", markup=False, highlight=False, soft_wrap=True)
+                continue
+            if as_json:
+                answer = read_response(page, manifests).model_dump(mode="json")
+                write(json.dumps({"file": str(file), **answer}))
+            else:
+                write(_as_text(file, page, alone=len(files) == 1))
+    return refused
+
+
+def _as_text(file: Path, page: PageText, *, alone: bool) -> str:
+    """The text; with several files, a heading over each."""
+    return page.text if alone else f"== {file}\n{page.text}\n"
+
+
+def plan_overlays(overlay: Path, files: Sequence[Path]) -> dict[Path, Path]:
+    """Which PNG each picture is drawn into; raises OverlayUnusable before anything is read."""
+    if len(files) == 1 and overlay.suffix:
+        if overlay.suffix.lower() != ".png" or not overlay.parent.is_dir():
+            raise OverlayUnusable(f"{overlay} cannot be written; name a .png in a folder that exists, or a folder")
+        return {files[0]: overlay}
+    try:
+        overlay.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OverlayUnusable(f"{overlay} is no folder and cannot be made one ({error.strerror})") from error
+    taken: dict[str, int] = {}  # two folders may hold files of one name
+    planned = {}
+    for file in files:
+        number = taken[file.stem] = taken.get(file.stem, 0) + 1
+        planned[file] = overlay / (f"{file.stem}.png" if number == 1 else f"{file.stem}-{number}.png")
+    return planned
+
+
+def read_crops(paths: Sequence[Path], settings: Settings, write: Write, *, as_json: bool) -> int:
     """Read the word on each crop and write a line; folders are read whole. Returns how many files were refused."""
     files = list(_files(paths))
     refused = 0
@@ -85,7 +150,26 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 @contextmanager
 def _recognizer(settings: Settings) -> Iterator[Recognizer]:
-    model = model_of(load_repository(settings.models_dir), "recognizer")
-    runtime = InProcessRuntime({"recognizer": model}, settings.device, Metrics())
+    with _opened(settings, ("recognizer",)) as (models, runtime, workers):
+        yield Recognizer(runtime, models["recognizer"], ImageLimits.of(settings), workers)
+
+
+@contextmanager
+def _reader(settings: Settings) -> Iterator[tuple[Reader, list[Manifest]]]:
+    limits = ImageLimits.of(settings)
+    with _opened(settings, ("detector", "recognizer")) as (models, runtime, workers):
+        recognizer = Recognizer(runtime, models["recognizer"], limits, workers)
+        reader = Reader(Detector(runtime, models["detector"]), recognizer, limits, workers)
+        yield reader, [model.manifest for model in models.values()]
+
+
+@contextmanager
+def _opened(
+    settings: Settings, names: Sequence[str]
+) -> Iterator[tuple[dict[str, StoredModel], InProcessRuntime, Executor]]:
+    """Only the models that are wanted, loaded."""
+    known = load_repository(settings.models_dir)
+    models = {name: model_of(known, name) for name in names}
+    runtime = InProcessRuntime(models, settings.device, Metrics())
     with ThreadPoolExecutor(settings.threads or os.cpu_count() or 1) as workers:
-        yield Recognizer(runtime, model, ImageLimits.of(settings), workers)
+        yield models, runtime, workers

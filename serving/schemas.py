@@ -131,6 +131,53 @@ class RecognizeResponse(BaseModel):
     results: list[WordReading]
 
 
+class ImageSize(BaseModel):
+    """Of the upright picture, in pixels."""
+
+    width: int
+    height: int
+
+
+Polygon = Annotated[
+    list[tuple[float, float]],
+    Field(
+        min_length=4,
+        max_length=4,
+        description="four corners (x, y) in pixels of the upright picture, from the text's own top left, clockwise",
+        examples=[[(412.0, 96.5), (560.2, 101.0), (559.0, 141.3), (410.8, 136.8)]],
+    ),
+]
+
+
+class FoundWord(BaseModel):
+    """A word in a picture."""
+
+    text: str = Field(description="printable ASCII", examples=["Readleaf"])
+    confidence: float = Field(ge=0, le=1, description="how probably its letters and digits are right")
+    detection_confidence: float = Field(ge=0, le=1, description="how surely there is a word")
+    polygon: Polygon
+    angle: float = Field(description="its direction of reading in degrees, clockwise from the horizontal, −180…180")
+
+
+class FoundLine(BaseModel):
+    """Words in a row."""
+
+    text: str
+    polygon: Polygon
+    words: list[int] = Field(description="places in the list of words, in reading order")
+    block: int = Field(description="lines of one column, sign or label share a number")
+
+
+class ReadResponse(BaseModel):
+    """All that stands in a picture."""
+
+    image: ImageSize
+    text: str = Field(description="line by line in reading order, an empty line between blocks")
+    lines: list[FoundLine] = Field(description="in reading order")
+    words: list[FoundWord]
+    models: list[ModelRef]
+
+
 class NewCollection(BaseModel):
     """A collection to be made."""
 

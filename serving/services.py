@@ -19,7 +19,9 @@ from serving.jobs import Jobs
 from serving.library import Library
 from serving.manifest import EmbedderManifest
 from serving.metrics import Metrics
+from serving.pipelines.detect import Detector
 from serving.pipelines.embed import Embedder
+from serving.pipelines.read import Reader
 from serving.pipelines.recognize import Recognizer
 from serving.repository import StoredModel, load_repository, manifest_as, model_of
 from serving.runtime import Runtime
@@ -42,6 +44,7 @@ class Services:
     admission: Admission
     embedder: Embedder
     recognizer: Recognizer
+    reader: Reader
     library: Library
     jobs: Jobs
 
@@ -52,7 +55,7 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
     prepare_data_folder(settings.data_dir)
     models = load_repository(settings.models_dir)
     manifest = manifest_as(model_of(models, "embedder"), EmbedderManifest)
-    words = model_of(models, "recognizer")
+    finds, reads = model_of(models, "detector"), model_of(models, "recognizer")
     cv2.setNumThreads(1)  # the workers below are the parallelism
     runtime = InProcessRuntime(models, settings.device, metrics)
     threads = settings.threads or os.cpu_count() or 1
@@ -65,6 +68,7 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         if settings.starter:
             _offer_starter(library, models["embedder"].folder / "starter.npz", manifest)
         embedder = Embedder(runtime, manifest, limits, workers)
+        recognizer = Recognizer(runtime, reads, limits, workers)
         jobs = Jobs(database, library, embedder.embed_one, settings.data_dir / "jobs", settings.max_image_bytes)
         with closing(jobs):
             yield Services(
@@ -73,7 +77,8 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
                 runtime=runtime,
                 admission=Admission(settings.max_running, settings.max_waiting, metrics),
                 embedder=embedder,
-                recognizer=Recognizer(runtime, words, limits, workers),
+                recognizer=recognizer,
+                reader=Reader(Detector(runtime, finds), recognizer, limits, workers),
                 library=library,
                 jobs=jobs,
             )

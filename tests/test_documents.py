@@ -30,7 +30,7 @@ def test_every_command_of_readleaf_that_is_named_exists():
     text = "".join(document.read_text() for document in DOCUMENTS)
     verbs, nouns = (
         "serve|read|models|train|evaluate|export",
-        "list|embedder|recognizer|tune-recognizer|mix-recognizers|language|starter",
+        "list|embedder|recognizer|detector|tune-recognizer|tune-detector|mix-recognizers|language|starter",
     )
     named = set(re.findall(rf"readleaf ((?:{verbs})(?: (?:{nouns}))?)", text))
     assert {"serve", "evaluate embedder"} <= named
@@ -41,12 +41,12 @@ def test_every_command_of_readleaf_that_is_named_exists():
 
 def test_the_readmes_curl_command_works(service, photo, tmp_path):
     [command] = re.findall(r"^curl .*$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    photo().save(tmp_path / "leaf.jpg")
+    photo().save(tmp_path / "sign.jpg")
     words = shlex.split(command.replace("http://127.0.0.1:8000", service.url))
     run = subprocess.run(
         [*words, "--silent", "--noproxy", "*"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert '"embeddings"' in run.stdout
+    assert '"text"' in run.stdout
 
 
 def test_the_readmes_python_example_works(service, photo, tmp_path, monkeypatch, capsys):

@@ -68,6 +68,16 @@ def test_missing_model_folder(tmp_path):
     refused(run, 1, "no model folder", "READLEAF_MODELS_DIR")
 
 
+@pytest.mark.parametrize("missing", ["detector", "recognizer", "embedder"])
+def test_a_model_that_is_missing(tmp_path, missing):
+    models = tmp_path / "models"
+    models.mkdir()
+    for name in {"detector", "recognizer", "embedder"} - {missing}:
+        (models / name).symlink_to(ROOT / "models" / name)
+    run = readleaf("serve", "--port", 0, READLEAF_DATA_DIR=tmp_path / "data", READLEAF_MODELS_DIR=models)
+    refused(run, 1, f"no model named {missing}")
+
+
 def test_model_with_a_wrong_sha256(tmp_path):
     models = shutil.copytree(ROOT / "models", tmp_path / "models")
     with (models / "embedder/1/model.onnx").open("ab") as file:

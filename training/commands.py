@@ -12,6 +12,9 @@ DataFolders = Annotated[
 WordFolders = Annotated[
     list[Path], typer.Option("--data", help="A folder with labels.tsv, or with LMDB sets; may be repeated.")
 ]
+SceneFolders = Annotated[
+    list[Path], typer.Option("--data", help="A folder with labels.tsv, or ICDAR'15 as published; may be repeated.")
+]
 Config = Annotated[Path, typer.Argument(help="A TOML file; training/configs/ has examples.")]
 Out = Annotated[Path, typer.Option(help="The folder of this training.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped.")]
@@ -31,7 +34,7 @@ def train_embedder(
     from training.train_embedder import EmbedderTraining
     from training.train_embedder import train_embedder as train
 
-    best = train(read_config(EmbedderTraining, config, _changes(change)), data, out, resume=resume)
+    best = train(read_config(EmbedderTraining, config, changes_of(change)), data, out, resume=resume)
     typer.echo(f"the best weights are in {best}")
 
 
@@ -48,7 +51,7 @@ def train_recognizer(
     from training.train_recognizer import RecognizerTraining
     from training.train_recognizer import train_recognizer as train
 
-    best = train(read_config(RecognizerTraining, config, _changes(change)), data, out, resume=resume)
+    best = train(read_config(RecognizerTraining, config, changes_of(change)), data, out, resume=resume)
     typer.echo(f"the best weights are in {best}")
 
 
@@ -59,7 +62,7 @@ def tune_recognizer(config: Config, data: WordFolders, out: Out, change: Changes
     from training.tune_recognizer import RecognizerTuning
     from training.tune_recognizer import tune_recognizer as tune
 
-    typer.echo(f"the weights are in {tune(read_config(RecognizerTuning, config, _changes(change)), data, out)}")
+    typer.echo(f"the weights are in {tune(read_config(RecognizerTuning, config, changes_of(change)), data, out)}")
 
 
 @train_app.command("mix-recognizers")
@@ -89,5 +92,6 @@ def words_sheet(
     typer.echo(f"wrote {to}")
 
 
-def _changes(entries: list[str] | None) -> dict[str, str]:
+def changes_of(entries: list[str] | None) -> dict[str, str]:
+    """`key=value` entries of the option --set."""
     return dict(entry.partition("=")[::2] for entry in entries or ())

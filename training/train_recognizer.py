@@ -30,6 +30,7 @@ from training.prepare_words import legible_on_this_machine, prepare
 from training.reading import normalised, read_crops
 from training.run_folder import RunFolder
 from training.schedule import training_bar, warmed_cosine
+from training.weight_average import WeightAverage
 
 CHECKPOINT_EVERY = 50  # steps
 
@@ -157,6 +158,7 @@ class _Training:
         return {
             "model": self.model.state_dict(),
             "average": self.average.weights,
+            "averaged": self.average.steps,
             "provenance": asdict(self.model.provenance),
             "optimizer": self.optimizer.state_dict(),
             "torch": torch.get_rng_state(),
@@ -168,37 +170,12 @@ class _Training:
 
     def _restore(self, state: dict[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
-        self.average.weights = state["average"]
+        self.average.weights, self.average.steps = state["average"], state["averaged"]
         self.model.provenance = Provenance(**state["provenance"])
         self.optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["torch"])
         self.step, self.best, self.seconds = state["step"], state["best"], state["seconds"]
         self.losses = state["losses"]
-
-
-class WeightAverage:
-    """An exponential average of a network's weights over steps; early on of all steps so far."""
-
-    def __init__(self, model: nn.Module, decay: float) -> None:
-        self.decay, self.steps = decay, 0
-        self.weights = {name: value.detach().clone() for name, value in model.state_dict().items()}
-
-    def update(self, model: nn.Module) -> None:
-        """Take in the weights of one step."""
-        self.steps += 1
-        keep = min(self.decay, self.steps / (self.steps + 10))
-        for name, value in model.state_dict().items():
-            if value.is_floating_point():
-                self.weights[name].lerp_(value, 1 - keep)
-            else:
-                self.weights[name].copy_(value)
-
-    def of(self, model: Recognizer) -> Recognizer:
-        """A recogniser like `model` with the averaged weights."""
-        averaged = Recognizer(model.shape)
-        averaged.load_state_dict(self.weights)
-        averaged.provenance = model.provenance
-        return averaged.eval()
 
 
 def start_model(config: RecognizerTraining) -> Recognizer:

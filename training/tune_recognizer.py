@@ -37,8 +37,9 @@ from training.surrogates.edit_distance import CharacterNetwork, EditDistance, Wo
 from training.surrogates.learning import Round, Schedule, Surrogate, alternate
 from training.surrogates.pairs import ModelBatch, Pair, RecentPairs, Sources
 from training.surrogates.quality import draw_band, measure
-from training.train_recognizer import RecognizerTraining, WeightAverage, make_feed
+from training.train_recognizer import RecognizerTraining, make_feed
 from training.tuned_part import Tuned, Views
+from training.weight_average import WeightAverage
 
 LOSSES = ("proxy", "ls_ed", "feds")
 PAIRS = ("global", "local", "local_global")

@@ -41,4 +41,5 @@ def test_paths_and_bytes_are_the_same(service, photo, encoded, tmp_path):
 
 def test_ready_and_models(service):
     assert service.client.ready().status == "ready"
-    assert {model.name: model.dim for model in service.client.models().models} == {"embedder": 512, "recognizer": None}
+    known = {model.name: (model.task, model.dim) for model in service.client.models().models}
+    assert known == {"detector": ("detect", None), "embedder": ("embed", 512), "recognizer": ("recognize", None)}

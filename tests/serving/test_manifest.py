@@ -8,16 +8,32 @@ from serving.errors import ManifestInvalid
 from serving.manifest import read_manifest
 from serving.settings import Settings
 
-SHIPPED = Settings.model_fields["models_dir"].default / "embedder"
+SHIPPED = Settings.model_fields["models_dir"].default
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """A copy of the shipped manifest, and a way to change it."""
-    target = tmp_path / "embedder"
-    target.mkdir()
-    shutil.copy(SHIPPED / "manifest.json", target)
-    return target
+def copied(tmp_path):
+    """`copied(name)`: a folder with the manifest of a shipped model."""
+
+    def copy(name):
+        target = tmp_path / name
+        target.mkdir()
+        shutil.copy(SHIPPED / name / "manifest.json", target)
+        return target
+
+    return copy
+
+
+@pytest.fixture
+def folder(copied):
+    """A copy of the shipped embedder's manifest."""
+    return copied("embedder")
+
+
+@pytest.fixture
+def detector(copied):
+    """A copy of the shipped detector's manifest."""
+    return copied("detector")
 
 
 def edit(folder, **changes):
@@ -26,7 +42,9 @@ def edit(folder, **changes):
     file.write_text(json.dumps({name: value for name, value in content.items() if value is not ...}))
 
 
-def test_round_trip(folder):
+@pytest.mark.parametrize("name", ["embedder", "recognizer", "detector"])
+def test_round_trip(copied, name):
+    folder = copied(name)
     manifest = read_manifest(folder)
     manifest.write(folder)
     assert read_manifest(folder) == manifest
@@ -49,6 +67,54 @@ def test_what_does_not_fit_is_named(folder, changes, message):
     edit(folder, **changes)
     with pytest.raises(ManifestInvalid, match=re.escape(message)):
         read_manifest(folder)
+
+
+def tensor(*shape, name="maps"):
+    return {"name": name, "dtype": "float32", "shape": list(shape)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"stride": ...}, "stride: Field required"),
+        ({"stride": 0}, "stride: Input should be greater than 0"),
+        ({"multiple": ...}, "multiple: Field required"),
+        ({"multiple": -32}, "multiple: Input should be greater than 0"),
+        ({"multiple": 30, "stride": 4}, "multiple is 30, which is no multiple of the stride 4"),
+        ({"thresholds": ...}, "thresholds: Field required"),
+        ({"thresholds": {"heart": 0.5}}, "thresholds.word: Field required"),
+        ({"thresholds": {"heart": 0, "word": 0.5}}, "thresholds.heart: Input should be greater than 0"),
+        ({"thresholds": {"heart": 0.5, "word": 1}}, "thresholds.word: Input should be less than 1"),
+        ({"thresholds": {"heart": 0.5, "word": 0.5, "line": 0.5}}, "thresholds.line: Extra inputs"),
+        (
+            {"inputs": [tensor(-1, 640, 640, 3)]},
+            "inputs[0].shape is [-1, 640, 640, 3]; a detector takes [-1, -1, -1, 3]",
+        ),
+        ({"inputs": []}, "inputs: "),
+        (
+            {"outputs": [tensor(-1, -1, -1, 6)]},
+            "outputs[0].shape is [-1, -1, -1, 6]; a detector answers [-1, -1, -1, 7]",
+        ),
+        ({"outputs": [tensor(-1, 7)]}, "outputs[0].shape is [-1, 7]"),
+        ({"task": "recognize"}, "Field required"),
+        ({"dim": 512}, "dim: Extra inputs"),
+    ],
+)
+def test_what_does_not_fit_a_detector_is_named(detector, changes, message):
+    edit(detector, **changes)
+    with pytest.raises(ManifestInvalid, match=re.escape(message)):
+        read_manifest(detector)
+
+
+def test_a_detector_has_one_output(detector):
+    edit(detector, outputs=[tensor(-1, -1, -1, 7), tensor(-1, -1, -1, 7, name="more")])
+    with pytest.raises(ManifestInvalid, match=r"outputs are maps, more; a detector has one"):
+        read_manifest(detector)
+
+
+def test_a_small_picture_for_a_detector(detector):
+    edit(detector, multiple=32, stride=4)
+    assert read_manifest(detector).example_shape == (64, 64, 3)
 
 
 def test_missing_and_broken_files(folder):

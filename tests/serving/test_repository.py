@@ -49,7 +49,7 @@ def test_missing_folder_graph_and_models(repository, tmp_path):
     (repository / "embedder/1/model.onnx").unlink()
     with pytest.raises(ModelsMissing, match=r"model\.onnx is missing"):
         load_repository(repository)
-    for name in ("embedder", "recognizer"):
+    for name in ("detector", "embedder", "recognizer"):
         shutil.rmtree(repository / name)
     with pytest.raises(ModelsMissing, match="holds no model"):
         load_repository(repository)
@@ -57,7 +57,7 @@ def test_missing_folder_graph_and_models(repository, tmp_path):
 
 def test_hidden_folders_are_no_models(repository):
     (repository / ".embedder-half-written").mkdir()
-    assert set(load_repository(repository)) == {"embedder", "recognizer"}
+    assert set(load_repository(repository)) == {"detector", "embedder", "recognizer"}
 
 
 def test_a_model_that_the_service_needs(repository):
@@ -65,5 +65,6 @@ def test_a_model_that_the_service_needs(repository):
     assert manifest_as(model_of(models, "recognizer"), RecognizerManifest) is models["recognizer"].manifest
     with pytest.raises(ManifestInvalid, match="its task is embed"):
         manifest_as(model_of(models, "embedder"), RecognizerManifest)
+    del models["detector"]
     with pytest.raises(ModelsMissing, match="no model named detector"):
         model_of(models, "detector")

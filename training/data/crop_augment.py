@@ -23,11 +23,11 @@ def distort(crop: Pixels, random: np.random.Generator, strength: float = 1.0) ->
     elif chance[2] < 0.3:
         crop = _blurred(crop, random)
     if chance[3] < 0.6:
-        crop = _in_another_light(crop, random)
+        crop = in_another_light(crop, random)
     if chance[4] < 0.25:
-        crop = _noisy(crop, random)
+        crop = noisy(crop, random)
     if chance[5] < 0.25:
-        crop = _compressed(crop, random)
+        crop = compressed(crop, random)
     return crop
 
 
@@ -79,7 +79,7 @@ def _blurred(crop: Pixels, random: np.random.Generator) -> Pixels:
     return np.asarray(cv2.filter2D(crop, -1, kernel / kernel.sum(), borderType=cv2.BORDER_REPLICATE), dtype=np.uint8)
 
 
-def _in_another_light(crop: Pixels, random: np.random.Generator) -> Pixels:
+def in_another_light(crop: Pixels, random: np.random.Generator) -> Pixels:
     """Brighter or darker, paler, of another colour, or with light and dark exchanged: one table a channel."""
     levels = np.arange(256) / 255
     gamma, contrast, light = np.exp(random.normal(0, 0.3)), np.exp(random.normal(-0.1, 0.25)), random.normal(0, 0.06)
@@ -91,11 +91,13 @@ def _in_another_light(crop: Pixels, random: np.random.Generator) -> Pixels:
     return np.asarray(cv2.LUT(crop, table[None]), dtype=np.uint8)
 
 
-def _noisy(crop: Pixels, random: np.random.Generator) -> Pixels:
+def noisy(crop: Pixels, random: np.random.Generator) -> Pixels:
+    """Taken in the dark."""
     noise = random.normal(0, random.uniform(2, 16), size=crop.shape)
     return np.clip(crop + noise, 0, 255).astype(np.uint8)
 
 
-def _compressed(crop: Pixels, random: np.random.Generator) -> Pixels:
-    _, data = cv2.imencode(".jpg", crop, [cv2.IMWRITE_JPEG_QUALITY, int(random.integers(15, 80))])
+def compressed(crop: Pixels, random: np.random.Generator, worst: int = 15, best: int = 80) -> Pixels:
+    """Kept as a JPEG of some quality."""
+    _, data = cv2.imencode(".jpg", crop, [cv2.IMWRITE_JPEG_QUALITY, int(random.integers(worst, best))])
     return np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR), dtype=np.uint8)  # BGR to BGR: the order stays

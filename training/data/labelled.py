@@ -1,6 +1,5 @@
 """Labelled pictures: a folder with `labels.tsv` (file, class_name, source, set), or with a folder for each class."""
 
-import csv
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from training.data.table import read_table
 from training.errors import DataError
 
 COLUMNS = {"file", "class_name", "source", "set"}
@@ -38,20 +38,12 @@ def read_labels(folder: Path) -> list[LabelledFile]:
         raise DataError(f"there is no data folder at {folder}")
     table = folder / "labels.tsv"
     if table.is_file():
-        return _read_table(folder, table)
+        rows = read_table(table, COLUMNS)
+        return [LabelledFile(folder / row["file"], row["class_name"], row["source"], row["set"]) for row in rows]
     sets = [child for child in sorted(folder.iterdir()) if child.is_dir() and child.name in SETS]
     if "train" in {child.name for child in sets}:
         return [file for child in sets for file in _read_classes(child, folder.resolve().name, child.name)]
     return _read_classes(folder, folder.resolve().name, None)
-
-
-def _read_table(folder: Path, table: Path) -> list[LabelledFile]:
-    with table.open(encoding="utf-8", newline="") as stream:
-        reader = csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
-        missing = COLUMNS - set(reader.fieldnames or ())
-        if missing:
-            raise DataError(f"{table} lacks the columns {', '.join(sorted(missing))}")
-        return [LabelledFile(folder / row["file"], row["class_name"], row["source"], row["set"]) for row in reader]
 
 
 def _read_classes(folder: Path, source: str, set_name: str | None) -> list[LabelledFile]:

@@ -1,6 +1,5 @@
 """Pictures of single words: a folder with `labels.tsv` (file, text, source, set), or LMDB files in their usual form."""
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +10,7 @@ import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
+from training.data.table import read_table
 from training.errors import DataError
 
 Pixels = NDArray[np.uint8]
@@ -49,20 +49,12 @@ def read_words(folder: Path) -> list[WordCrop]:
         raise DataError(f"there is no data folder at {folder}")
     table = folder / "labels.tsv"
     if table.is_file():
-        return _read_table(folder, table)
+        rows = read_table(table, COLUMNS)
+        return [WordCrop(folder / row["file"], row["text"], row["source"], row["set"]) for row in rows]
     databases = sorted(folder.rglob("data.mdb"))
     if not databases:
         raise DataError(f"{folder} holds neither labels.tsv nor data.mdb")
     return [crop for database in databases for crop in _read_lmdb(folder, database.parent)]
-
-
-def _read_table(folder: Path, table: Path) -> list[WordCrop]:
-    with table.open(encoding="utf-8", newline="") as stream:
-        reader = csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
-        missing = COLUMNS - set(reader.fieldnames or ())
-        if missing:
-            raise DataError(f"{table} lacks the columns {', '.join(sorted(missing))}")
-        return [WordCrop(folder / row["file"], row["text"], row["source"], row["set"]) for row in reader]
 
 
 def _read_lmdb(root: Path, folder: Path) -> Iterator[WordCrop]:

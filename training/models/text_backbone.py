@@ -3,23 +3,22 @@
     [N, 3, 48, W] in −1…1 → stem (÷ 4) → three stages that halve the height alone → mean over what is left of the height
     and two columns → two transformer blocks over the columns → [N, W / 8, 120]
 
-BatchNorm lies folded in the convolutions of the published weights, all but three layers; those keep their statistics.
+Three layers keep BatchNorm, and it its statistics; elsewhere it lies folded in the published weights.
 """
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
-import onnx
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from training.models.text_blocks import Block, Stem, published_graph, weights_in_order
 
 FEATURES = 120  # channels of the result
 HEADS = 8
 # Blocks of each stage: does it weigh its channels (squeeze and excitation)?
 STAGES = {96: (True, False, False), 192: (True, False) * 3, 384: (True, False)}
-SMALLEST_WEIGHT = 24  # numbers in the smallest layer; what is smaller in the published graph is a constant of it
 
 
 class TextBackbone(nn.Module):
@@ -27,12 +26,12 @@ class TextBackbone(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.stem = Stem()
+        self.stem = Stem(48)
         stages: list[nn.Module] = []
         width = 96
         for channels, weighed in STAGES.items():
             if channels != width:
-                stages.append(Block(width, channels, weighed=False))
+                stages.append(Block(width, channels, weighed=False, stride=(2, 1)))  # the height alone
             stages += [Block(channels, channels, weighed=own) for own in weighed]
             width = channels
         self.stages = nn.Sequential(*stages)
@@ -53,56 +52,6 @@ class TextBackbone(nn.Module):
             if isinstance(module, nn.BatchNorm2d):
                 module.eval()
         return self
-
-
-class Stem(nn.Module):
-    """Two ways through the first layers, joined: a quarter of the size, 96 channels."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Conv2d(3, 48, 3, stride=2, padding=1)
-        self.narrow = nn.Conv2d(48, 24, 2)
-        self.wide = nn.Conv2d(24, 48, 2)
-        self.joined = nn.Conv2d(96, 48, 3, stride=2, padding=1)
-        self.last = nn.Conv2d(48, 96, 1)
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Features of images."""
-        edge = (0, 1, 0, 1)  # one row and one column more, so that kernels of 2 keep the size
-        first = F.relu(self.first(images))
-        second = F.relu(self.wide(F.pad(F.relu(self.narrow(F.pad(first, edge))), edge)))
-        joined = torch.cat([F.max_pool2d(F.pad(first, edge), 2, stride=1), second], dim=1)
-        return F.relu(self.last(F.relu(self.joined(joined))))
-
-
-class Block(nn.Module):
-    """A depthwise convolution, then channels mixed; where the channels change, the height is halved."""
-
-    def __init__(self, channels: int, out: int, *, weighed: bool) -> None:
-        super().__init__()
-        self.keeps = out == channels
-        self.around = nn.Conv2d(channels, channels, 3, stride=1 if self.keeps else (2, 1), padding=1, groups=channels)
-        self.weights = (
-            nn.Sequential(
-                nn.AdaptiveAvgPool2d(1),
-                nn.Conv2d(channels, channels // 4, 1),
-                nn.ReLU(),
-                nn.Conv2d(channels // 4, channels, 1),
-                nn.Hardsigmoid(),
-            )
-            if weighed
-            else None
-        )
-        self.expand = nn.Conv2d(channels, 2 * channels, 1)
-        self.project = nn.Conv2d(2 * channels, out, 1)
-
-    def forward(self, features: Tensor) -> Tensor:
-        """[N, channels, H, W] → [N, out, H or H / 2, W]."""
-        features = self.around(features)
-        if self.weights is not None:
-            features = features * self.weights(features)
-        mixed: Tensor = self.project(F.gelu(self.expand(features)))
-        return features + mixed if self.keeps else mixed
 
 
 class Neck(nn.Module):
@@ -169,18 +118,10 @@ class Published:
 @cache
 def published_backbone() -> Published:
     """Read the published weights, once; the first layer is turned from BGR to RGB. Copy them to train on."""
-    graph = onnx.load(str(files("rapidocr") / "models/PP-OCRv6_rec_small.onnx"))
-    stored = {tensor.name: tensor for tensor in graph.graph.initializer}
-    weights = []  # in the order in which the graph uses them, which is that of our layers
-    for node in graph.graph.node:
-        for name in node.input:
-            if name in stored and stored[name].data_type == onnx.TensorProto.FLOAT:
-                array = onnx.numpy_helper.to_array(stored[name])
-                if array.size >= SMALLEST_WEIGHT:
-                    weights.append(array.T if node.op_type == "MatMul" else array)
+    graph = published_graph("rec")
     backbone = TextBackbone()
     ours = {key: value for key, value in backbone.state_dict().items() if not key.endswith("num_batches_tracked")}
-    *theirs, weight, bias = (torch.from_numpy(array.copy()) for array in weights)
+    *theirs, weight, bias = map(torch.from_numpy, weights_in_order(graph))
     taken = {key: array.reshape(ours[key].shape) for key, array in zip(ours, theirs, strict=True)}
     taken["stem.first.weight"] = taken["stem.first.weight"].flip(1)
     backbone.load_state_dict(taken, strict=False)

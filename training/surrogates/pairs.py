@@ -1,6 +1,6 @@
 """Where a surrogate's training pairs come from."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -52,8 +52,19 @@ class Sources:
 class RecentPairs:
     """The last pairs that a model made; draws as many right ones as wrong ones by a little, by much, and so on."""
 
-    def __init__(self, capacity: int, metric: Callable[[Tensor, Tensor], Tensor], *, batch: int, seed: int = 0) -> None:
+    def __init__(
+        self,
+        capacity: int,
+        metric: Callable[[Tensor, Tensor], Tensor],
+        *,
+        batch: int,
+        edges: Sequence[float] = (1, 2, 3),
+        dtype: torch.dtype = torch.float16,
+        seed: int = 0,
+    ) -> None:
+        """`edges` lie between the values of the metric that are drawn equally often; pairs are kept as `dtype`."""
         self.capacity, self.metric, self.batch = capacity, metric, batch
+        self.edges, self.dtype = torch.tensor(edges, dtype=torch.float32), dtype
         self.random = torch.Generator().manual_seed(seed)
         self.prediction = self.truth = torch.empty(0)
         self.exact = torch.empty(0)  # the metric of each pair
@@ -63,21 +74,21 @@ class RecentPairs:
         return min(self.added, self.capacity)
 
     def add(self, prediction: Tensor, truth: Tensor) -> None:
-        """Take in pairs; the oldest go when there is no room. Kept in half precision."""
+        """Take in pairs; the oldest go when there is no room."""
         if not self.added:
             self.prediction, self.truth = (
-                torch.empty(self.capacity, *side.shape[1:], dtype=torch.float16) for side in (prediction, truth)
+                torch.empty(self.capacity, *side.shape[1:], dtype=self.dtype) for side in (prediction, truth)
             )
             self.exact = torch.empty(self.capacity)
         places = (torch.arange(len(truth)) + self.added) % self.capacity
-        self.prediction[places] = prediction.detach().half()
-        self.truth[places] = truth.half()
+        self.prediction[places] = prediction.detach().to(self.dtype)
+        self.truth[places] = truth.to(self.dtype)
         self.exact[places] = self.metric(prediction.detach(), truth).float()
         self.added += len(truth)
 
     def __call__(self) -> Pair:
-        """A batch, even over the values of the metric, of which 3 and more are one."""
-        values = self.exact[: len(self)].clamp(max=3).long()
-        weights = (1.0 / torch.bincount(values, minlength=4).clamp(min=1))[values]
+        """A batch, even over the ranges of the metric that `edges` make."""
+        values = torch.bucketize(self.exact[: len(self)], self.edges, right=True)
+        weights = (1.0 / torch.bincount(values, minlength=len(self.edges) + 1).clamp(min=1))[values]
         chosen = torch.multinomial(weights, self.batch, replacement=True, generator=self.random)
         return self.prediction[chosen].float(), self.truth[chosen].float()

@@ -26,7 +26,8 @@ def test_32_pictures_are_unit_vectors_equal_to_torch(start_service, pictures, tm
     model = load_embedder("imagenet")
     scale = np.linspace(0, 1, 101).tolist()
     export_embedder(model, 224, EmbedderFigures({}, "", "nothing", scale, scale), tmp_path / "models")
-    shutil.copytree(SHIPPED / "recognizer", tmp_path / "models/recognizer")
+    for name in ("detector", "recognizer"):
+        shutil.copytree(SHIPPED / name, tmp_path / "models" / name)
     answer = start_service(models_dir=tmp_path / "models").client.embed(pictures)
     vectors = np.array(answer.embeddings)
     assert vectors.shape == (32, answer.dim)

@@ -4,18 +4,16 @@ import time
 
 import numpy as np
 import pytest
-from PIL import Image, ImageDraw, ImageFont
-
-from ui.words import WORDS, draw_word
+from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 
-def word(text, size=40, turn=0):
-    """A word in black on white."""
+def word(text, size=40, turn=0, ink="black", ground="white"):
+    """A word, in black on white if nothing else is said."""
     font = ImageFont.load_default(size)
     left, top, right, bottom = font.getbbox(text)
-    picture = Image.new("RGB", (int(right - left) + 16, int(bottom - top) + 16), "white")
-    ImageDraw.Draw(picture).text((8 - left, 8 - top), text, fill="black", font=font)
-    return picture.rotate(turn, expand=True)
+    picture = Image.new("RGB", (int(right - left) + 16, int(bottom - top) + 16), ground)
+    ImageDraw.Draw(picture).text((8 - left, 8 - top), text, fill=ink, font=font)
+    return picture.rotate(turn, Image.Resampling.BICUBIC, expand=True, fillcolor=ground)
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +22,21 @@ def read(service, encoded):
     return lambda *pictures, **options: service.client.recognize([encoded(one, "PNG") for one in pictures], **options)
 
 
-def test_the_words_of_the_page(read):
-    found = read(*(draw_word(*each) for each in WORDS.values())).results
-    assert [one.text for one in found] == [each[0] for each in WORDS.values()]
+def test_signs_in_colour_with_blur_and_grain(read):
+    signs = {
+        "Botanic": word("Botanic", 96, 0, (250, 247, 235), (32, 84, 58)),
+        "Espresso!": word("Espresso!", 96, 7, (60, 34, 20), (226, 205, 170)),
+        "N17-4GU": word("N17-4GU", 96, 0, (20, 20, 24), (246, 200, 40)),
+        "LIBRARY": word("LIBRARY", 96, 90, (245, 245, 245), (140, 40, 36)),
+    }
+    grain = np.random.default_rng(1)
+    photographs = []
+    for sign in signs.values():
+        pixels = np.asarray(sign.filter(ImageFilter.GaussianBlur(1.2)), float)
+        pixels = pixels * np.linspace(1.08, 0.86, pixels.shape[1])[:, None] + grain.normal(0, 4, pixels.shape)
+        photographs.append(Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)))
+    found = read(*photographs).results
+    assert [one.text for one in found] == list(signs)
     assert [one.turned for one in found] == [0, 0, 0, 90]
     assert all(one.confidence > 0.5 for one in found)
 
