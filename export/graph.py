@@ -10,7 +10,7 @@ import onnx
 import torch
 from torch import nn
 
-OPSET = 18
+OPSET = 20
 
 
 def write_graph(

@@ -63,6 +63,8 @@ def test_the_figures_are_the_models_own():
     metrics = models["embedder"].manifest.metrics
     text = (ROOT / "README.md").read_text()
     assert f"| {models['recognizer'].manifest.metrics['all/accuracy']:.3f} |" in text
+    found = models["detector"].manifest.metrics
+    assert f"| {found['reading/f1']:.3f}, {found['reading/end to end f1']:.3f} |" in text
     for name in ("flowers102/val_unseen_class/r@1", "cub200/val_unseen_class/r@1"):
         assert f"| {metrics[name]:.3f} |" in text
 

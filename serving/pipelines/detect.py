@@ -75,7 +75,7 @@ class Detector:
 
     def _look_at_tile(self, look: Pixels, tile: Tile) -> Words:
         pixels = look[tile.top : tile.bottom, tile.left : tile.right]
-        if int((pixels.max(axis=(0, 1)).astype(int) - pixels.min(axis=(0, 1))).max()) < LEAST_CONTRAST:
+        if _is_blank(pixels):
             return NOTHING
         multiple = self.manifest.multiple
         room = np.zeros((1, tile.height + -tile.height % multiple, tile.width + -tile.width % multiple, 3), np.uint8)
@@ -87,6 +87,14 @@ class Detector:
             heart=self.manifest.thresholds.heart,
             word=self.manifest.thresholds.word,
         )
+
+
+def _is_blank(pixels: Pixels) -> bool:
+    """Whether no colour has any contrast; a few pixels mostly show that one has."""
+    for some in (pixels[::32, ::32], pixels):
+        if any(int(some[..., colour].max()) - int(some[..., colour].min()) >= LEAST_CONTRAST for colour in range(3)):
+            return False
+    return True
 
 
 def joined(parts: list[Words], cut: NDArray[np.bool_] | None = None) -> Words:
@@ -102,7 +110,7 @@ def joined(parts: list[Words], cut: NDArray[np.bool_] | None = None) -> Words:
     return Words(boxes[stays], scores[stays])
 
 
-def _shrunk(picture: Pixels, shrink: int) -> Pixels:
+def _shrunk(picture: Pixels, shrink: float) -> Pixels:
     size = max(1, round(picture.shape[1] / shrink)), max(1, round(picture.shape[0] / shrink))
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
 

@@ -1,8 +1,8 @@
 """Which parts of a picture a detector looks at, and how large: large pictures in tiles, and smaller as a whole.
 
-A detector knows words of 8 to some 100 pixels. So a picture is looked at as it is, in overlapping tiles if it is large;
-and once more at a quarter of the size, and so on, until it is small: there the large words are found. Memory is that of
-one tile, whatever the picture.
+A detector knows words of 8 to some 100 pixels. So a picture is looked at nearly as it is, in overlapping tiles if it is
+large; and once more at a quarter of the size, and so on, until it is small: there the large words are found. Memory is
+that of one tile, whatever the picture.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,8 @@ TILE = 1280  # pixels of a tile's side; a picture is cut only if it is a quarter
 OVERLAP = 256  # pixels that neighbours share: a word that is cut in one is mostly whole in the other
 SLACK = 16  # pixels by which neighbours may differ on a word's middle
 COARSER = 4  # how much smaller each look is than the one before
-SMALL = 640  # pixels of the longer side: what is smaller need not be looked at from farther away
+SMALL = 640  # pixels of the longer side: what is smaller is looked at as it is, and not from farther away
+FIRST = 1.12  # how much smaller the first look at other pictures is: a fifth less work, and hardly a word less
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,9 @@ class Tile:
         return self.top + self.height
 
 
-def shrinks(width: int, height: int) -> list[int]:
+def shrinks(width: int, height: int) -> list[float]:
     """By how much a picture is shrunk for each look at it, the finest first."""
-    found = [1]
+    found = [1.0 if max(width, height) <= SMALL else FIRST]
     while max(width, height) / found[-1] > SMALL:
         found.append(found[-1] * COARSER)
     return found

@@ -10,7 +10,7 @@ import pytest
 from serving.errors import ManifestInvalid
 from serving.manifest import read_manifest
 from serving.pipelines.detect import LARGEST, LEAST_CONTRAST, Detector
-from serving.pipelines.tiles import OVERLAP, TILE, tiles
+from serving.pipelines.tiles import FIRST, OVERLAP, TILE, tiles
 from serving.repository import StoredModel
 from serving.settings import Settings
 
@@ -59,7 +59,9 @@ def model(tmp_path_factory):
 
 
 @pytest.fixture
-def network():
+def network(monkeypatch):
+    """It knows colours exactly: the first look is at the picture itself, unscaled."""
+    monkeypatch.setattr("serving.pipelines.tiles.FIRST", 1.0)
     return SeesRectangles()
 
 
@@ -210,3 +212,59 @@ def test_another_model_is_no_detector(network):
     folder = SHIPPED / "embedder"
     with pytest.raises(ManifestInvalid, match="its task is embed"):
         Detector(network, StoredModel(read_manifest(folder), folder))
+
+
+class SeesOneWord:
+    """Finds a word in the middle of whatever it sees, 100 × 20 pixels, read as it is told."""
+
+    def __init__(self, *directions):
+        self.directions, self.shapes = list(directions), []
+
+    def run(self, model, inputs, *, alone=False):
+        [pixels] = inputs.values()
+        self.shapes.append(pixels.shape[1:3])
+        maps = np.zeros((1, pixels.shape[1] // STRIDE, pixels.shape[2] // STRIDE, 7), np.float32)
+        if self.directions:
+            angle = np.deg2rad(self.directions.pop(0))
+            rows, columns = np.array(maps.shape[1:3]) // 2
+            place = ((columns + 0.5) * STRIDE, (rows + 0.5) * STRIDE)
+            maps[0, rows, columns] = 0.9, *place, 100, 20, np.cos(angle), np.sin(angle)
+        return {"maps": maps}
+
+
+def noise(height, width):
+    return np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+def test_boxes_are_in_pixels_of_the_picture_whatever_is_looked_at(model):
+    network = SeesOneWord(0)
+    [box] = Detector(network, model)(noise(448, 896)).boxes
+    assert network.shapes[0] == (416, 800)  # 400 × 800, filled up
+    np.testing.assert_allclose(box[:2], np.array([402, 210]) * FIRST, atol=0.1)
+    np.testing.assert_allclose(box[2:4], np.array([100, 20]) * FIRST, rtol=1e-4)
+
+
+@pytest.mark.parametrize("direction", [90, -90, 180, 40])
+def test_text_that_lies_aslant_is_looked_at_upright(model, direction):
+    network = SeesOneWord(direction, 0)
+    words = Detector(network, model)(noise(320, 320))
+    assert len(network.shapes) == 2
+    assert network.shapes[1][0] == pytest.approx(320 if direction != 40 else 450, abs=MULTIPLE)
+    [best, *_] = words.boxes
+    angle = np.degrees(np.arctan2(best[5], best[4]))
+    assert abs((angle - direction + 180) % 360 - 180) < 1
+    np.testing.assert_allclose(
+        best[:2], [162, 162], atol=12
+    )  # its middle is the middle of a cell, and of a larger canvas
+
+
+def test_level_text_is_looked_at_once(model):
+    network = SeesOneWord(10, 0)
+    Detector(network, model)(noise(320, 320))
+    assert len(network.shapes) == 1
+
+
+def test_where_nothing_is_found_a_picture_is_looked_at_from_the_side(model):
+    network = SeesOneWord()
+    assert len(Detector(network, model)(noise(200, 320)).boxes) == 0
+    assert network.shapes == [(224, 320), (320, 224)]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from serving.pipelines.tiles import COARSER, OVERLAP, SMALL, TILE, shrinks, tiles
+from serving.pipelines.tiles import COARSER, FIRST, OVERLAP, SMALL, TILE, shrinks, tiles
 
 LONGEST = int(1.25 * TILE)  # that is not cut
 sides = st.one_of(st.integers(1, 12_000), st.integers(LONGEST - 2, LONGEST + 2), st.integers(1, 40))
@@ -86,7 +86,7 @@ def test_what_lies_outside_is_held_by_none():
 @given(sides, sides)
 def test_looks_get_coarser_until_the_picture_is_small(width, height):
     found = shrinks(width, height)
-    assert found[0] == 1
+    assert found[0] == (1 if max(width, height) <= SMALL else FIRST)
     assert all(following == COARSER * shrink for shrink, following in pairwise(found))
     assert max(width, height) / found[-1] <= SMALL <= LONGEST  # one tile
     assert all(max(width, height) / shrink > SMALL for shrink in found[:-1])
@@ -94,5 +94,6 @@ def test_looks_get_coarser_until_the_picture_is_small(width, height):
 
 def test_shrinks_of_known_pictures():
     assert shrinks(1, 1) == shrinks(SMALL, SMALL) == [1]
-    assert shrinks(100, SMALL + 1) == [1, 4]
-    assert shrinks(8000, 5000) == [1, 4, 16]
+    assert shrinks(100, SMALL + 1) == [FIRST]
+    assert shrinks(1280, 720) == [FIRST, 4 * FIRST]
+    assert shrinks(8000, 5000) == [FIRST, 4 * FIRST, 16 * FIRST]
