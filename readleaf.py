@@ -78,12 +78,15 @@ def read(
         raise typer.BadParameter("--overlay is for whole pictures, not for --crops")
     settings = load_settings()
     configure_logs("warning", settings.log_format)
-    if crops:
-        refused = read_crops(pictures, settings, typer.echo, as_json=as_json)
-    else:
-        refused = read_pictures(
-            pictures, settings, typer.echo, as_json=as_json, overlay=overlay, least_sure=min_confidence
-        )
+    try:
+        if crops:
+            refused = read_crops(pictures, settings, typer.echo, as_json=as_json)
+        else:
+            refused = read_pictures(
+                pictures, settings, typer.echo, as_json=as_json, overlay=overlay, least_sure=min_confidence
+            )
+    except OverlayUnusable as error:
+        raise typer.BadParameter(str(error)) from error
     raise typer.Exit(1 if refused else 0)
 
 

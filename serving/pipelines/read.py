@@ -23,7 +23,7 @@ MARGIN = 0.16  # of a word's shorter side, left around it when it is cut out
 FINEST = 48  # pixels: the least shorter side of what is cut out, so that small words are scaled once only
 LONGEST = 4096  # pixels of what is cut out
 LEAST_SURE = 0.4  # words less sure than this are mostly no words, or nobody could read them; callers may ask for them
-DOUBTFUL = LEAST_SURE  # a word less sure than this is also read upside down
+DOUBTFUL = 0.8  # a word less sure than this is also read upside down: many are read nearly as well on their head
 CLEARLY = 0.15  # how much surer that must be
 
 

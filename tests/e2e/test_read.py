@@ -211,7 +211,7 @@ def test_two_thousand_words(page):
         [(n // 200, list(range(n, n + 10))) for n in range(0, 2000, 10)],
     )
     heading = result(page).get_by_role("heading")
-    expect(heading).to_have_text("1400 words in 140 lines, 600 hidden")
+    expect(heading).to_have_text("1200 words in 120 lines, 800 hidden")
     slide(page, 0.5)
     expect(heading).to_have_text("1000 words in 100 lines, 1000 hidden")
     expect(page.locator(".rl-page [data-word][tabindex='0']")).to_have_count(2)  # one for each side, not two thousand

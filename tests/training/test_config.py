@@ -7,8 +7,10 @@ import pytest
 from training.config import read_config
 from training.errors import DataError
 from training.models.recognizer import THESIS
+from training.train_detector import DetectorTraining
 from training.train_embedder import EmbedderTraining
 from training.train_recognizer import RecognizerTraining
+from training.tune_detector import DetectorTuning
 from training.tune_recognizer import RecognizerTuning
 
 
@@ -70,7 +72,13 @@ def test_no_file(tmp_path):
 
 
 CONFIGS = sorted((Path(__file__).parents[2] / "training/configs").glob("*.toml"))
-KINDS = {"embedder": EmbedderTraining, "recognizer": RecognizerTraining, "recognizer_tuning": RecognizerTuning}
+KINDS = {
+    "detector": DetectorTraining,
+    "detector_tuning": DetectorTuning,
+    "embedder": EmbedderTraining,
+    "recognizer": RecognizerTraining,
+    "recognizer_tuning": RecognizerTuning,
+}
 
 
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)

@@ -60,7 +60,7 @@ def test_losses_fall(scene_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(SceneFeed, "draw", lambda feed, step: draw(feed, 0))  # always the same views
     train_detector(config(steps=16, validate_every=4), [scene_folder], tmp_path / "run", GATHER)
     first, *_, last = log_of(tmp_path / "run")
-    assert last["score loss"] < 0.7 * first["score loss"]
+    assert last["mean loss"] < 0.7 * first["mean loss"]
     assert last["box loss"] < 0.7 * first["box loss"]
 
 

@@ -253,9 +253,8 @@ def test_text_that_lies_aslant_is_looked_at_upright(model, direction):
     [best, *_] = words.boxes
     angle = np.degrees(np.arctan2(best[5], best[4]))
     assert abs((angle - direction + 180) % 360 - 180) < 1
-    np.testing.assert_allclose(
-        best[:2], [162, 162], atol=12
-    )  # its middle is the middle of a cell, and of a larger canvas
+    # What it finds is the middle of a canvas that was filled up to a multiple.
+    np.testing.assert_allclose(best[:2], [162, 162], atol=24)
 
 
 def test_level_text_is_looked_at_once(model):
