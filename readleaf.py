@@ -90,6 +90,56 @@ def read(
     raise typer.Exit(1 if refused else 0)
 
 
+@app.command()
+def classify(
+    pictures: Annotated[
+        list[Path] | None, typer.Argument(help="Pictures, or folders of pictures.", exists=True)
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="A model that classifies; by default the one that ships.")] = None,
+    prior: Annotated[
+        Path | None,
+        typer.Option(
+            help="A JSON file, label → weight: how many times as often as in training it is met; 1 if left out.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
+    estimate_prior: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder of pictures without labels to learn the weights from.", exists=True, file_okay=False
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(help="How many labels to show.", min=1, max=1000)] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Say what pictures show, without a running service: file, label and probability, separated by tabs.
+
+    With --estimate-prior and no pictures, the weights are written as JSON, for --prior or the API.
+    """
+    from serving.classify_commands import classify_pictures
+    from serving.logs import configure_logs
+    from serving.settings import load_settings
+
+    if prior and estimate_prior:
+        raise typer.BadParameter("give --prior or --estimate-prior, not both")
+    if not pictures and not estimate_prior:
+        raise typer.BadParameter("give pictures, or --estimate-prior with a folder of them")
+    settings = load_settings()
+    configure_logs("warning", settings.log_format)
+    refused = classify_pictures(
+        pictures or [],
+        settings,
+        typer.echo,
+        model=model,
+        prior=prior,
+        estimate_from=estimate_prior,
+        top=top,
+        as_json=as_json,
+    )
+    raise typer.Exit(1 if refused else 0)
+
+
 @models_app.command("list")
 def list_models(
     folder: Annotated[Path | None, typer.Option(help="Model repository (READLEAF_MODELS_DIR).")] = None,

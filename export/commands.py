@@ -1,5 +1,6 @@
 """`readleaf evaluate …` and `readleaf export …`. Heavy parts are imported when a command runs."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from training.commands import (
     Out,
     Resume,
     SceneFolders,
+    SkipUnreadable,
     WordFolders,
     changes_of,
     train_app,
@@ -78,6 +80,67 @@ def tune_detector(
     typer.echo(f"the weights are in {tune(tuning, data, out, gather, grounds=grounds or ())}")
 
 
+@train_app.command("classify")
+def train_classify(
+    name: Annotated[str, typer.Option(help="What the model is called: small letters, digits, - and _.")],
+    data: Annotated[
+        Path | None, typer.Option(help="A folder with one a class, or with labels.tsv.", exists=True, file_okay=False)
+    ] = None,
+    collection: Annotated[str | None, typer.Option(help="In place of --data: a collection of a service.")] = None,
+    url: Annotated[str, typer.Option(help="Address of that service.", envvar="READLEAF_URL")] = "http://127.0.0.1:8000",
+    to: Annotated[Path | None, typer.Option(help="The model repository (READLEAF_MODELS_DIR).")] = None,
+    runs: Annotated[Path, typer.Option(help="Where the training is kept.")] = Path("runs"),
+    resume: Resume = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Take the place of a model of this name.")] = False,
+    skip_unreadable: SkipUnreadable = False,
+    change: Changes = None,
+) -> None:
+    """Train a classifier of your own pictures in one go: trained, calibrated, measured, described, ready to serve."""
+    from export.own_classifier import check_name, export_collection, train_own
+    from serving.settings import load_settings
+
+    if (data is None) == (collection is None):
+        raise typer.BadParameter("give --data or --collection, one of them")
+    repository = to or load_settings().models_dir
+    check_name(name, repository, replace=replace)  # before it becomes a place on the disk
+    out = runs / "own" / name
+    if collection is not None:
+        data = export_collection(url, collection, runs / "collections" / name)
+    assert data is not None  # one of them was given
+    manifest = train_own(
+        data, name, repository, out, changes_of(change), resume=resume, replace=replace, skip_unreadable=skip_unreadable
+    )
+    right, unsure = manifest.metrics["val/accuracy"], manifest.unsure_below
+    typer.echo(
+        f"{len(manifest.labels)} classes, {right:.1%} of validation pictures right, unsure below {unsure:.0%}\n"
+        f"wrote {repository / name}; `readleaf classify --model {name} PICTURE` uses it at once, a service once it is "
+        "started anew"
+    )
+
+
+@evaluate_app.command("classifier")
+def evaluate_classifier(
+    data: DataFolders,
+    weights: Annotated[str, typer.Option(help="A checkpoint.")],
+    size: Annotated[
+        int | None, typer.Option(help="Pixels that pictures are scaled to; by default those of its training.", min=32)
+    ] = None,
+    diagram: Annotated[Path | None, typer.Option(help="Draw the reliability diagram into this PNG.")] = None,
+    skip_unreadable: SkipUnreadable = False,
+) -> None:
+    """Accuracy, calibration and what a prior is worth, on validation pictures; the figures go to metrics.json."""
+    from export.evaluate_classifier import evaluate_classifier as evaluate
+    from export.evaluate_classifier import trained_size
+    from export.reliability_diagram import draw_reliability
+    from training.models.classifier import load_classifier
+
+    side = size or trained_size(weights)
+    figures = evaluate(load_classifier(weights), data, side, skip_unreadable=skip_unreadable).keep(weights)
+    if diagram is not None:
+        draw_reliability({Path(weights).parent.name: figures}, diagram)
+    _show_metrics(figures.metrics)
+
+
 @evaluate_app.command("embedder")
 def evaluate_embedder(
     data: DataFolders,
@@ -126,17 +189,11 @@ def evaluate_detector(
     alone: Annotated[bool, typer.Option("--alone", help="Only find words; read none.")] = False,
 ) -> None:
     """Find and read words of validation photographs as the service does; the figures go to metrics.json beside it."""
-    from rich.console import Console
-    from rich.table import Table
-
     from export.evaluate_detector import evaluate_detector as evaluate
     from training.evaluate_detector import TURNS
 
     figures = evaluate(weights, data, None if alone else models, turns=() if upright else TURNS).keep(weights)
-    table = Table("metric", "value", box=None)
-    for name, value in figures.metrics.items():
-        table.add_row(name, f"{value:g}")
-    Console().print(table)
+    _show_metrics(figures.metrics)
 
 
 @export_app.command("embedder")
@@ -154,6 +211,27 @@ def export_embedder(
     model = load_embedder(weights)
     table, findings = (file.read_text() if file else "" for file in (comparison, notes))
     manifest = export(model, EMBEDDER_SIZE, EmbedderFigures.of(weights), to, comparison=table, notes=findings)
+    typer.echo(f"wrote {to / manifest.name}, version {manifest.version}, sha256 {manifest.sha256[:12]}…")
+
+
+@export_app.command("classifier")
+def export_classifier(
+    weights: Annotated[str, typer.Option(help="A checkpoint.")],
+    name: Annotated[str, typer.Option(help="What the model is called.")] = "classifier",
+    to: Repository = Path("models"),
+    comparison: CardTable = None,
+    notes: CardNotes = None,
+) -> None:
+    """Export a classifier with its figures, refusing a graph that differs from torch."""
+    from export.classifier import export_classifier as export
+    from export.evaluate_classifier import ClassifierFigures
+    from export.own_classifier import check_name
+    from training.models.classifier import load_classifier
+
+    check_name(name, to, replace=True)
+    table, findings = (file.read_text() if file else "" for file in (comparison, notes))
+    figures = ClassifierFigures.of(weights)
+    manifest = export(load_classifier(weights), figures, to, name, comparison=table, notes=findings)
     typer.echo(f"wrote {to / manifest.name}, version {manifest.version}, sha256 {manifest.sha256[:12]}…")
 
 
@@ -220,6 +298,17 @@ def export_starter(
 
     count = export(data, name, description, to / "embedder")
     typer.echo(f"wrote {to / 'embedder/starter.npz'}: {count} vectors")
+
+
+def _show_metrics(metrics: Mapping[str, float]) -> None:
+    """A figure a line."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("metric", "value", box=None)
+    for name, value in metrics.items():
+        table.add_row(name, f"{value:g}")
+    Console().print(table)
 
 
 def _show(comparison: "Comparison", file: Path | None) -> None:

@@ -1,5 +1,7 @@
 """What every exported graph has in common: raw pixels go in."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -13,8 +15,7 @@ class FromPixels(nn.Module):
         self.mean = mean
         self.std = std
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Normalise, then run the network."""
+    def forward(self, images: Tensor) -> Any:
+        """Normalise, then run the network; what it answers is the answer."""
         channels_first = images.permute(0, 3, 1, 2).to(torch.float32)
-        result: Tensor = self.network((channels_first - self.mean) / self.std)
-        return result
+        return self.network((channels_first - self.mean) / self.std)

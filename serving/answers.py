@@ -1,4 +1,4 @@
-"""What was read, as the API says it: for its route, and for the command."""
+"""What was read or named, as the API says it: for its route, and for the command."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from serving.manifest import Manifest
+from serving.pipelines.classify import Classified, Heat
 from serving.pipelines.read import PageText
-from serving.schemas import FoundLine, FoundWord, ImageSize, ModelRef, ReadResponse
+from serving.schemas import (
+    ClassifyResponse,
+    FoundLine,
+    FoundWord,
+    HeatMap,
+    ImageSize,
+    ModelRef,
+    PictureRegion,
+    Prediction,
+    ReadResponse,
+)
 
 
 def read_response(page: PageText, models: Sequence[Manifest]) -> ReadResponse:
@@ -30,6 +41,25 @@ def read_response(page: PageText, models: Sequence[Manifest]) -> ReadResponse:
             for word in page.words
         ],
         models=[ModelRef(name=model.name, version=model.version, sha256=model.sha256) for model in models],
+    )
+
+
+def classify_response(found: Classified, model: Manifest, top: int) -> ClassifyResponse:
+    """The answer that `model` gave, its `top` best labels."""
+    return ClassifyResponse(
+        image=ImageSize(width=found.width, height=found.height),
+        predictions=[Prediction(label=label, probability=round(value, 4)) for label, value in found.ranking[:top]],
+        unsure=found.unsure,
+        model=ModelRef(name=model.name, version=model.version, sha256=model.sha256),
+        heatmap=None if found.heat is None else _heat_map(found.heat),
+    )
+
+
+def _heat_map(heat: Heat) -> HeatMap:
+    return HeatMap(
+        label=heat.label,
+        region=PictureRegion(**heat.region._asdict()),
+        values=[[round(value, 3) for value in row] for row in heat.values.tolist()],
     )
 
 

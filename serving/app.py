@@ -10,7 +10,7 @@ from fastapi_swagger import patch_fastapi
 from serving.metrics import Metrics
 from serving.middleware import RequestMiddleware
 from serving.problems import install_error_handlers
-from serving.routes import collections, embed, fallback, health, items, jobs, models, read, recognize, search
+from serving.routes import classify, collections, embed, fallback, health, items, jobs, models, read, recognize, search
 from serving.services import open_services
 from serving.settings import Settings
 
@@ -44,6 +44,6 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(RequestMiddleware, metrics=metrics, max_body_bytes=settings.max_body_bytes)
     install_error_handlers(app)
     patch_fastapi(app, redirect_from_root_to_docs=not settings.ui)  # /docs from files of ours, not a CDN's
-    for part in (health, models, embed, read, recognize, collections, items, search, jobs, fallback):
+    for part in (health, models, embed, read, recognize, classify, collections, items, search, jobs, fallback):
         app.include_router(part.router)
     return app

@@ -5,7 +5,7 @@
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -15,6 +15,7 @@ import httpx
 from pydantic import BaseModel
 
 from serving.schemas import (
+    ClassifyResponse,
     CollectionInfo,
     CollectionList,
     EmbedResponse,
@@ -89,6 +90,20 @@ class Client:
         files = [_part("images", crop) for crop in crops]
         form = {"details": "true"} if details else {}
         return self._call(RecognizeResponse, "POST", "/v1/recognize", files=files, data=form)
+
+    def classify(
+        self,
+        image: Picture,
+        *,
+        model: str | None = None,
+        prior: Mapping[str, float] | None = None,
+        top: int | None = None,
+        explain: bool = False,
+    ) -> ClassifyResponse:
+        """What a picture shows; `prior` says how many times as often as in training labels are met."""
+        wishes = {"model": model, "prior": json.dumps(prior) if prior else None, "top": top, "explain": explain or None}
+        form = {name: str(value) for name, value in wishes.items() if value is not None}
+        return self._call(ClassifyResponse, "POST", "/v1/classify", files=[_part("image", image)], data=form)
 
     def collections(self) -> CollectionList:
         """All collections."""

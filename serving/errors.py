@@ -17,6 +17,7 @@ ReadleafError
     │   ├── CollectionMissing 404
     │   ├── ItemMissing       404
     │   ├── JobMissing        404
+    │   ├── ModelMissing      404
     │   └── PictureMissing    404  the item is known by its vector alone
     ├── MethodNotAllowed      405
     ├── RequestInvalid        422  a field is missing or has the wrong form
@@ -28,6 +29,7 @@ ReadleafError
     ├── ImageFormatUnknown    415  not one of the accepted formats
     ├── ImageBroken           422  the format is right, the content is damaged
     ├── RegionOutside         422  a part that the picture does not have
+    ├── PriorInvalid          422  unknown labels, or weights that are none
     ├── ArchiveBroken         422  not a zip file, or one with too many files
     ├── CollectionExists      409
     ├── PictureExists         409  the collection holds this very file already
@@ -151,6 +153,12 @@ class JobMissing(NotFound):
     kind, title = "job-missing", "There is no such job"
 
 
+class ModelMissing(NotFound):
+    """A model that is not there, or that does something else."""
+
+    kind, title = "model-missing", "There is no such model"
+
+
 class PictureMissing(NotFound):
     """An item whose picture was never there."""
 
@@ -215,6 +223,12 @@ class RegionOutside(RequestError):
     """A part of a picture that lies outside of it."""
 
     status, kind, title = 422, "region-outside", "The picture has no such part"
+
+
+class PriorInvalid(RequestError):
+    """Weights of labels that are not known, or that are no weights."""
+
+    status, kind, title = 422, "prior-invalid", "The prior cannot be used"
 
 
 class ArchiveBroken(RequestError):

@@ -93,13 +93,19 @@ def cut(picture: Image.Image, region: Region, *, name: str = "the image") -> Ima
     return picture.crop((region.left, region.top, right, bottom))
 
 
+def middle(size: tuple[int, int], width: int, height: int) -> Region:
+    """The largest part of a picture of this size in the proportions of width × height, in its middle."""
+    scale = min(size[0] / width, size[1] / height)
+    wide, high = max(1, round(width * scale)), max(1, round(height * scale))
+    return Region((size[0] - wide) // 2, (size[1] - high) // 2, wide, high)
+
+
 def fit(picture: Image.Image, width: int, height: int) -> NDArray[np.uint8]:
     """Crop the middle to the wanted shape and scale it to width × height; returns [height, width, 3]."""
-    scale = min(picture.width / width, picture.height / height)
-    crop_width, crop_height = max(1, round(width * scale)), max(1, round(height * scale))
-    left, top = (picture.width - crop_width) // 2, (picture.height - crop_height) // 2
-    pixels = np.asarray(picture)[top : top + crop_height, left : left + crop_width]
-    interpolation = cv2.INTER_AREA if scale > 1 else cv2.INTER_LINEAR
+    part = middle(picture.size, width, height)
+    pixels = np.asarray(picture)[part.top : part.top + part.height, part.left : part.left + part.width]
+    shrinks = picture.width > width and picture.height > height
+    interpolation = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
     return np.asarray(cv2.resize(pixels, (width, height), interpolation=interpolation), dtype=np.uint8)
 
 

@@ -4,6 +4,7 @@
 half understood would serve wrong answers in silence.
 """
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from serving.errors import ManifestInvalid
 
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,62}$")]
+NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]{0,62}")  # of a model
+Name = Annotated[str, Field(pattern=rf"^{NAME_PATTERN.pattern}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 LANGUAGE = "language.npz"  # beside a recogniser
 
@@ -197,7 +199,38 @@ class DetectorManifest(Manifest):
         return self
 
 
-KnownManifest = EmbedderManifest | RecognizerManifest | DetectorManifest
+class ClassifierManifest(Manifest):
+    """A model that names what a picture shows.
+
+    Its outputs are `probabilities` [N, K], calibrated, and `evidence` [N, h, w, K]: what each place of the picture adds
+    to the score of each class, beyond what it adds to all of them.
+    """
+
+    task: Literal["classify"] = "classify"
+    preprocessing: Preprocessing
+    labels: list[str] = Field(min_length=2)
+    prior: list[float] = Field(description="the share of each label among the training pictures")
+    unsure_below: float = Field(ge=0, le=1, description="a best probability from which on the answer can be relied on")
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> "ClassifierManifest":
+        frame = [-1, self.preprocessing.height, self.preprocessing.width, 3]
+        if self.inputs[0].shape != frame:
+            raise ValueError(f"inputs[0].shape is {self.inputs[0].shape}, but preprocessing makes {frame}")
+        count = len(self.labels)
+        if len(set(self.labels)) != count:
+            raise ValueError("labels hold a name twice")
+        if len(self.prior) != count or not all(share > 0 for share in self.prior):
+            raise ValueError(f"prior must hold a share above 0 for each of {count} labels")
+        names = [tensor.name for tensor in self.outputs]
+        if names != ["probabilities", "evidence"]:
+            raise ValueError(f"outputs are {', '.join(names)}; they must be probabilities, evidence")
+        if any(tensor.shape[-1] != count for tensor in self.outputs):
+            raise ValueError(f"outputs must end in {count}, a number for each label")
+        return self
+
+
+KnownManifest = EmbedderManifest | RecognizerManifest | DetectorManifest | ClassifierManifest
 AnyManifest = Annotated[KnownManifest, Field(discriminator="task")]
 _ADAPTER: TypeAdapter[KnownManifest] = TypeAdapter(AnyManifest)
 

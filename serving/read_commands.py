@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,18 +11,16 @@ from rich.console import Console
 from rich.progress import track
 
 from serving.answers import read_response
-from serving.client import SUFFIXES
 from serving.errors import OverlayUnusable, ReadleafError
 from serving.images import ImageLimits
 from serving.manifest import Manifest
-from serving.metrics import Metrics
+from serving.on_this_machine import opened, picture_files
 from serving.overlay import draw_overlay
 from serving.pipelines.detect import Detector
 from serving.pipelines.read import LEAST_SURE, PageText, Reader
 from serving.pipelines.recognize import Reading, Recognizer
 from serving.pipelines.upload import Upload
 from serving.repository import StoredModel, load_repository, model_of
-from serving.runtime.in_process import InProcessRuntime
 from serving.settings import Settings
 from serving.timing import Timings
 
@@ -54,7 +50,7 @@ def read_pictures(
 
     `overlay` is a PNG to write with the words' outlines, or a folder for many.
     """
-    files = list(_files(paths))
+    files = list(picture_files(paths))
     overlays = plan_overlays(overlay, files) if overlay is not None else {}
     refused = 0
     with _reader(settings) as (reader, manifests):
@@ -102,7 +98,7 @@ def plan_overlays(overlay: Path, files: Sequence[Path]) -> dict[Path, Path]:
 
 def read_crops(paths: Sequence[Path], settings: Settings, write: Write, *, as_json: bool) -> int:
     """Read the word on each crop and write a line; folders are read whole. Returns how many files were refused."""
-    files = list(_files(paths))
+    files = list(picture_files(paths))
     refused = 0
     with _recognizer(settings) as recognizer:
         chunks = [files[start : start + TOGETHER] for start in range(0, len(files), TOGETHER)]
@@ -140,36 +136,23 @@ def _line(file: Path, reading: Reading, *, as_json: bool) -> str:
     return json.dumps({"file": str(file), "text": reading.text, "confidence": confidence, "turned": reading.turned})
 
 
-def _files(paths: Sequence[Path]) -> Iterator[Path]:
-    for path in paths:
-        if path.is_dir():
-            yield from sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES)
-        else:
-            yield path
-
-
 @contextmanager
 def _recognizer(settings: Settings) -> Iterator[Recognizer]:
-    with _opened(settings, ("recognizer",)) as (models, runtime, workers):
+    models = _wanted(settings, "recognizer")
+    with opened(models, settings) as (runtime, workers):
         yield Recognizer(runtime, models["recognizer"], ImageLimits.of(settings), workers)
 
 
 @contextmanager
 def _reader(settings: Settings) -> Iterator[tuple[Reader, list[Manifest]]]:
     limits = ImageLimits.of(settings)
-    with _opened(settings, ("detector", "recognizer")) as (models, runtime, workers):
+    models = _wanted(settings, "detector", "recognizer")
+    with opened(models, settings) as (runtime, workers):
         recognizer = Recognizer(runtime, models["recognizer"], limits, workers)
         reader = Reader(Detector(runtime, models["detector"]), recognizer, limits, workers)
         yield reader, [model.manifest for model in models.values()]
 
 
-@contextmanager
-def _opened(
-    settings: Settings, names: Sequence[str]
-) -> Iterator[tuple[dict[str, StoredModel], InProcessRuntime, Executor]]:
-    """Only the models that are wanted, loaded."""
+def _wanted(settings: Settings, *names: str) -> dict[str, StoredModel]:
     known = load_repository(settings.models_dir)
-    models = {name: model_of(known, name) for name in names}
-    runtime = InProcessRuntime(models, settings.device, Metrics())
-    with ThreadPoolExecutor(settings.threads or os.cpu_count() or 1) as workers:
-        yield models, runtime, workers
+    return {name: model_of(known, name) for name in names}

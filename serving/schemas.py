@@ -69,6 +69,8 @@ class ModelInfo(BaseModel):
     sha256: str
     dim: int | None = Field(default=None, description="length of the vectors it makes", examples=[512])
     symbols: str | None = Field(default=None, description="characters it can read")
+    labels: list[str] | None = Field(default=None, description="what it can name")
+    unsure_below: float | None = Field(default=None, description="a best probability below this is called unsure")
     metrics: dict[str, float]
     training_data: list[str]
     licence: str
@@ -176,6 +178,42 @@ class ReadResponse(BaseModel):
     lines: list[FoundLine] = Field(description="in reading order")
     words: list[FoundWord]
     models: list[ModelRef]
+
+
+class Prediction(BaseModel):
+    """A label and how probable it is."""
+
+    label: str = Field(examples=["sunflower"])
+    probability: float = Field(ge=0, le=1, description="calibrated: of answers with 0.8, about 8 in 10 are right")
+
+
+class PictureRegion(BaseModel):
+    """A part of the upright picture, in its pixels."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+
+
+class HeatMap(BaseModel):
+    """What the model looked at for its best answer."""
+
+    label: str
+    region: PictureRegion = Field(description="the part of the picture that was looked at; the grid lies over it")
+    values: list[list[float]] = Field(
+        description="rows from top to bottom: how much each place speaks for the label, as a share of the strongest"
+    )
+
+
+class ClassifyResponse(BaseModel):
+    """What a picture shows, as far as one can tell."""
+
+    image: ImageSize
+    predictions: list[Prediction] = Field(description="most probable first")
+    unsure: bool = Field(description="the best answer is not probable enough to be relied on")
+    model: ModelRef
+    heatmap: HeatMap | None = Field(default=None, description="with `explain` only")
 
 
 class NewCollection(BaseModel):

@@ -19,6 +19,7 @@ from serving.jobs import Jobs
 from serving.library import Library
 from serving.manifest import EmbedderManifest
 from serving.metrics import Metrics
+from serving.pipelines.classify import Classifiers, open_classifiers
 from serving.pipelines.detect import Detector
 from serving.pipelines.embed import Embedder
 from serving.pipelines.read import Reader
@@ -45,6 +46,7 @@ class Services:
     embedder: Embedder
     recognizer: Recognizer
     reader: Reader
+    classifiers: Classifiers
     library: Library
     jobs: Jobs
 
@@ -79,6 +81,7 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
                 embedder=embedder,
                 recognizer=recognizer,
                 reader=Reader(Detector(runtime, finds), recognizer, limits, workers),
+                classifiers=open_classifiers(models, runtime, limits, workers),
                 library=library,
                 jobs=jobs,
             )

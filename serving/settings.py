@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from serving.errors import SettingsInvalid
 
 MEGABYTE = 1_000_000
+OF_CLIENTS = {"READLEAF_URL"}  # where a command finds a running service; nothing that one is started with
 
 
 class Settings(BaseSettings):
@@ -51,7 +52,7 @@ def load_settings(**flags: Any) -> Settings:
     """Settings from flags (None = not given) and the environment; raises SettingsInvalid naming the culprit."""
     known = {f"READLEAF_{name.upper()}" for name in Settings.model_fields}
     for variable in sorted(os.environ):
-        if variable.startswith("READLEAF_") and variable not in known:
+        if variable.startswith("READLEAF_") and variable not in known | OF_CLIENTS:
             raise SettingsInvalid(f"{variable} is not a setting; there are {', '.join(sorted(known))}")
     try:
         return Settings(**{name: value for name, value in flags.items() if value is not None})

@@ -96,6 +96,44 @@ def start_service(tmp_path: Path) -> Iterator[Callable[..., Service]]:
 
 
 @pytest.fixture(scope="session")
+def kinds(photo) -> Callable[[int, int], Image.Image]:
+    """`kinds(2, 5)`: the fifth picture of the second kind; pictures of one kind look alike."""
+
+    def draw(kind: int, number: int) -> Image.Image:
+        return photo(90, 70, seed=100 + kind).point(lambda value: value * (1 - 0.03 * (number % 12)))
+
+    return draw
+
+
+@pytest.fixture(scope="session")
+def trees_models(tmp_path_factory, kinds) -> Path:
+    """The shipped models, and beside them a classifier named `trees` that knows ash, elm and oak."""
+    import torch
+    from torch.nn import functional as F
+
+    from export.classifier import export_classifier
+    from export.evaluate_classifier import ClassifierFigures
+    from training.data.pixels import normalised
+    from training.models.classifier import ClassifierShape, imagenet_classifier
+    from training.models.provenance import Provenance
+
+    repository = tmp_path_factory.mktemp("models")
+    for folder in (ROOT / "models").iterdir():
+        (repository / folder.name).symlink_to(folder)
+    model = imagenet_classifier(ClassifierShape(), ("ash", "elm", "oak"), cosine=True)
+    model.provenance = Provenance(("trees: 3 pictures of 3 classes",), ("esupcon",))
+    pixels = np.stack([np.asarray(kinds(kind, 0).resize((64, 64))) for kind in range(3)])
+    with torch.no_grad():
+        features = model.body.backbone.forward_features(normalised(torch.from_numpy(pixels)))
+        model.weights.data = F.normalize(model.body.pooled(features), dim=1)
+    figures = ClassifierFigures(
+        {"val/accuracy": 1.0}, size=64, temperature=0.2, unsure_below=0.6, prior=[0.2, 0.3, 0.5], before=[], after=[]
+    )
+    export_classifier(model, figures, repository, "trees")
+    return repository
+
+
+@pytest.fixture(scope="session")
 def photo() -> Callable[..., Image.Image]:
     """A smooth, colourful picture unlike any other seed's."""
 

@@ -29,8 +29,8 @@ def test_every_make_target_that_is_named_exists():
 def test_every_command_of_readleaf_that_is_named_exists():
     text = "".join(document.read_text() for document in DOCUMENTS)
     verbs, nouns = (
-        "serve|read|models|train|evaluate|export",
-        "list|embedder|recognizer|detector|tune-recognizer|tune-detector|mix-recognizers|language|starter",
+        "serve|read|classify|models|train|evaluate|export",
+        "list|embedder|classify|classifier|recognizer|detector|tune-recognizer|tune-detector|mix-recognizers|language|starter",
     )
     named = set(re.findall(rf"readleaf ((?:{verbs})(?: (?:{nouns}))?)", text))
     assert {"serve", "evaluate embedder"} <= named
@@ -65,6 +65,9 @@ def test_the_figures_are_the_models_own():
     assert f"| {models['recognizer'].manifest.metrics['all/accuracy']:.3f} |" in text
     found = models["detector"].manifest.metrics
     assert f"| {found['reading/f1']:.3f}, {found['reading/end to end f1']:.3f} |" in text
+    named = models["classifier"].manifest.metrics
+    assert f"| {named['flowers102/val/accuracy']:.3f}, {named['plantdoc/val/accuracy']:.3f} |" in text
+    assert f"| {named['val/ece']:.3f} |" in text
     for name in ("flowers102/val_unseen_class/r@1", "cub200/val_unseen_class/r@1"):
         assert f"| {metrics[name]:.3f} |" in text
 

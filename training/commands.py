@@ -18,6 +18,9 @@ SceneFolders = Annotated[
 Config = Annotated[Path, typer.Argument(help="A TOML file; training/configs/ has examples.")]
 Out = Annotated[Path, typer.Option(help="The folder of this training.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped.")]
+SkipUnreadable = Annotated[
+    bool, typer.Option("--skip-unreadable", help="Leave out files that are no pictures, instead of refusing them.")
+]
 Changes = Annotated[list[str] | None, typer.Option("--set", help="key=value in place of the config's.")]
 
 
@@ -36,6 +39,25 @@ def train_embedder(
 
     best = train(read_config(EmbedderTraining, config, changes_of(change)), data, out, resume=resume)
     typer.echo(f"the best weights are in {best}")
+
+
+@train_app.command("classifier")
+def train_classifier(
+    config: Config,
+    data: DataFolders,
+    out: Out,
+    resume: Resume = False,
+    skip_unreadable: SkipUnreadable = False,
+    change: Changes = None,
+) -> None:
+    """Train a classifier by any of the seven methods; Ctrl-C stops it, --resume goes on."""
+    from training.config import read_config
+    from training.train_classifier import ClassifierTraining
+    from training.train_classifier import train_classifier as train
+
+    training = read_config(ClassifierTraining, config, changes_of(change))
+    best = train(training, data, out, resume=resume, skip_unreadable=skip_unreadable)
+    typer.echo(f"the weights are in {best}")
 
 
 @train_app.command("recognizer")

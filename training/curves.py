@@ -14,10 +14,12 @@ def draw_curves(log: Path, out: Path) -> None:
     learned = [line for line in lines if line.get("mean loss")]  # before the first step there is none
     left.plot([line["step"] for line in learned], [line["mean loss"] for line in learned], marker="o", color="#24572f")
     left.set(title="loss", xlabel="step")
-    figures = sorted(name for name in lines[0] if "/" in name)
+    figures = sorted(name for name in lines[-1] if "/" in name)
     distances = [name for name in figures if name.endswith("/ted")]  # of readings; shares would lie flat beside them
     for name in distances or figures:
-        right.plot([line["step"] for line in lines], [line[name] for line in lines], marker="o", label=name)
+        measured = [line for line in lines if name in line]
+        right.plot([line["step"] for line in measured], [line[name] for line in measured], marker="o", label=name)
     right.set(title="validation", xlabel="step")
-    right.legend(fontsize="small")
+    if figures:
+        right.legend(fontsize="small")
     figure.savefig(out)

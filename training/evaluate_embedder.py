@@ -11,6 +11,7 @@ import torch
 from rich.progress import track
 
 from training.data.labelled import LabelledFile, load_pixels, read_labels
+from training.data.pixels import normalised
 from training.errors import DataError
 from training.figures import Figures
 from training.metrics.rejection import calibrate_rejection
@@ -122,8 +123,7 @@ def embed_files(model: Embedder, size: int, files: Sequence[LabelledFile], *, qu
         for start in starts if quiet else track(starts, description="embedding"):
             chunk = files[start : start + BATCH]
             pixels = np.stack(list(readers.map(lambda file: load_pixels(file.path, size, size), chunk)))
-            images = torch.from_numpy(pixels).permute(0, 3, 1, 2).float() / 127.5 - 1
-            rows.append(model(images).numpy())
+            rows.append(model(normalised(torch.from_numpy(pixels))).numpy())
     return np.concatenate(rows)
 
 

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from rich.progress import track
 
+from training.data.pixels import normalised
 from training.data.scenes import Scene
 from training.data.words import Pixels
 from training.metrics.text_detection import Counts, detection_counts
@@ -16,7 +17,6 @@ from training.models.dense_detector import DenseDetector, box_maps
 from training.models.detector import Quads, quads_of
 from training.models.detectors import AnyDetector
 from training.models.picture_backbone import MULTIPLE
-from training.reading import normalised
 
 Floats = NDArray[np.float32]
 # Maps [h, w, 7] to boxes [K, 6] and scores [K]. The service defines it; whoever starts a training hands it in.

@@ -1,11 +1,9 @@
 """Looks at fonts and crops with a reader before a training: what it finds is kept in `runs/`, and looked at once."""
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,19 +11,20 @@ import torch
 
 from training.data.canvas import place, turns
 from training.data.fonts import Font, find_fonts, legible_fonts
+from training.data.pixels import normalised
 from training.data.word_feed import Example
 from training.data.words import WordCrop
+from training.kept_files import kept_file
 from training.metrics.edit_distance import alphanumeric_only
 from training.models.recognizer import Recognizer
-from training.reading import normalised, read_crops
+from training.reading import read_crops
 
-KEPT = Path("runs/prepared")
 SIGN = re.compile("[^0-9A-Za-z]")
 
 
 def legible_on_this_machine(reader: Recognizer) -> list[Font]:
     """This machine's fonts that can be read at all."""
-    fonts = find_fonts(KEPT / "fonts.json")
+    fonts = find_fonts(kept_file("fonts.json", "fonts of this machine"))
 
     def look() -> list[str]:
         found = legible_fonts(fonts, lambda crops: [reading.text for reading in read_crops(reader, crops)])
@@ -82,10 +81,3 @@ def _once(name: str, question: Any, answer: Callable[[], Any]) -> Any:
         partial.write_text(json.dumps(found))
         partial.replace(file)
     return json.loads(file.read_text())
-
-
-def kept_file(name: str, question: Any) -> Path:
-    """Where the answer to a question is kept; its folder is there."""
-    KEPT.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256(json.dumps(question).encode()).hexdigest()[:16]
-    return KEPT / f"{digest}-{name}"

@@ -7,6 +7,7 @@ import torch
 from rich.progress import track
 
 from training.data.canvas import place, turns
+from training.data.pixels import normalised
 from training.data.words import Pixels
 from training.models.prediction import Reading
 from training.models.recognizer import Recognizer
@@ -48,8 +49,3 @@ def surest(model: Recognizer, answers: Mapping[int, torch.Tensor], temperature: 
     readings = {turn: model.read(logits[None] / temperature)[0] for turn, logits in answers.items()}
     best = max(readings.values(), key=lambda reading: reading.sureness)
     return best if best.sureness > readings[0].sureness + CLEARLY else readings[0]
-
-
-def normalised(pixels: torch.Tensor) -> torch.Tensor:
-    """uint8 [N, H, W, C] → float [N, C, H, W] in −1…1."""
-    return pixels.permute(0, 3, 1, 2).float().div_(127.5).sub_(1)

@@ -8,12 +8,12 @@ import torch
 from rich.progress import track
 from torch import Tensor
 
+from training.data.pixels import normalised
 from training.data.scene_feed import SceneFeed
 from training.figures import sha256_of
+from training.kept_files import kept_file
 from training.models.detector import Truth
 from training.models.detectors import load_dense_detector
-from training.prepare_words import kept_file
-from training.reading import normalised
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,28 @@
 """Trains the detector on its proxy: hearts of words by cross-entropy and Dice, their boxes by smooth-L1."""
 
 import math
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
+from training.data.pixels import normalised
 from training.data.scene_feed import DrawsScenes, SceneBatch, SceneFeed
 from training.data.scenes import Scene, read_scenes
 from training.errors import DataError
 from training.finding import Gather, best_threshold, detection_figures, find_words
 from training.models.dense_detector import DenseDetector, DetectorShape, published_detector
-from training.models.detectors import NETWORKS, AnyDetector, load_detector, save_detector
+from training.models.detectors import NETWORKS, AnyDetector, detector_from, save_detector
 from training.models.picture_backbone import STAGES
 from training.models.provenance import Provenance
 from training.models.rrpn import Rrpn, RrpnShape
 from training.prepare_scenes import ground_sources, scene_renderer
-from training.reading import normalised
 from training.run_folder import RunFolder
-from training.schedule import training_bar, warmed_cosine
+from training.schedule import warmed_cosine
+from training.step_by_step import StepByStep
 from training.weight_average import WeightAverage
 
 CHECKPOINT_EVERY = 100  # steps
@@ -38,7 +37,7 @@ class DetectorTraining:
     data: str = "photographs"  # what they are called in the model's card
     shape: DetectorShape = field(default_factory=DetectorShape)  # of the dense one
     rrpn: RrpnShape = field(default_factory=RrpnShape)
-    start: str = PUBLISHED  # published weights (of the dense one), nothing, or a checkpoint
+    start: str = PUBLISHED  # published weights (of the dense one), nothing, a checkpoint, or an exported detector
     steps: int = 4000
     batch: int = 8
     size: int = 512  # pixels of a view's side; a multiple of 32
@@ -101,7 +100,7 @@ def train_detector(
     return run.best
 
 
-class _Training:
+class _Training(StepByStep[SceneBatch]):
     def __init__(
         self,
         config: DetectorTraining,
@@ -111,7 +110,8 @@ class _Training:
         gather: Gather,
         grounds: Sequence[str],
     ) -> None:
-        self.config, self.run, self.gather = config, run, gather
+        super().__init__(run, best=-math.inf)
+        self.config, self.gather = config, gather
         torch.manual_seed(config.seed)
         self.model = start_model(config)
         self.model.to(config.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -121,43 +121,23 @@ class _Training:
         self.validation = [scene for scene in scenes if scene.set_name == "val"]
         if not self.validation:
             raise DataError("no photograph of the set val in the data: no weights would be the best")
+        self.model.provenance = _continued(self.model.provenance, self.feed, config.data, grounds)
         freeze(self.model, config.frozen_stages)
         self.optimizer = OPTIMIZERS[config.optimizer](_groups(self.model, config), config)
         self.average = WeightAverage(self.model, config.average)
-        self.step, self.best, self.seconds = 0, -math.inf, 0.0
-        self.losses: list[tuple[float, float]] = []  # since the last validation: of scores, of boxes
-        state = run.load()
-        if state is None:
-            self.model.provenance = _continued(self.model.provenance, self.feed, config.data, grounds)
-        else:
-            self._restore(state)
+        self.begin(
+            {"model": self.model, "optimizer": self.optimizer, "average": self.average},
+            steps=config.steps,
+            validate_every=config.validate_every,
+            checkpoint_every=CHECKPOINT_EVERY,
+        )
 
-    def go(self) -> None:
-        """All steps that are left."""
-        config = self.config
-        with training_bar() as progress, ThreadPoolExecutor(1) as ahead:
-            bar = progress.add_task("training", total=config.steps, completed=self.step, note="")
-            waiting: Future[SceneBatch] = ahead.submit(self.feed.draw, self.step)
-            while self.step < config.steps:
-                started = time.process_time()
-                batch = waiting.result()
-                waiting = ahead.submit(self.feed.draw, self.step + 1)
-                scores, boxes = self._learn(batch)
-                self.step += 1
-                self.seconds += time.process_time() - started
-                self.losses.append((scores, boxes))
-                self.run.board.add_scalar("loss", scores + boxes, self.step)
-                progress.update(
-                    bar, completed=self.step, note=f"score {scores:.3f}, box {boxes:.3f}, best F1 {self.best:.3f}"
-                )
-                due = self.step % config.validate_every == 0 or self.step == config.steps
-                if due:
-                    self._validate()
-                if due or self.step % CHECKPOINT_EVERY == 0:
-                    self.run.save(self._state())
+    def load(self, step: int) -> SceneBatch:
+        """Views of photographs and of drawn scenes."""
+        return self.feed.draw(step)
 
-    def _learn(self, batch: SceneBatch) -> tuple[float, float]:
-        """One step on one batch; returns the losses of scores and of boxes."""
+    def learn(self, batch: SceneBatch) -> dict[str, float]:
+        """One step; scores and boxes have losses of their own."""
         share = warmed_cosine(1.0, self.step / self.config.steps, self.config.warmup)
         for group in self.optimizer.param_groups:
             group["lr"] = group["full"] * share
@@ -169,44 +149,22 @@ class _Training:
         nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         self.optimizer.step()
         self.average.update(self.model)
-        return float(learned.rest.detach()), float(learned.proxy.detach())
+        return {"score": float(learned.rest.detach()), "box": float(learned.proxy.detach())}
 
-    def _validate(self) -> None:
+    def validate(self) -> None:
         """Find the words of validation pictures with the averaged weights; keep those if they are the best so far."""
         averaged = self.average.of(self.model).cpu()
         found = find_words(averaged, self.validation, self.gather)
         threshold = best_threshold(self.validation, found)
         figures = detection_figures(self.validation, found, threshold)
-        scores, boxes = (sum(part) / max(len(part), 1) for part in zip(*self.losses, strict=True))
-        self.losses = []
-        known = {"core minutes": round(self.seconds / 60, 2), "mean loss": scores + boxes, "box loss": boxes}
-        self.run.log(self.step, {**known, "threshold": threshold, **figures})
+        self.log({"threshold": threshold, **figures})
         if figures["detection/f1"] > self.best:
             self.best = figures["detection/f1"]
             save_detector(averaged, self.run.best)
 
-    def _state(self) -> dict[str, Any]:
-        return {
-            "model": self.model.state_dict(),
-            "average": self.average.weights,
-            "averaged": self.average.steps,
-            "provenance": asdict(self.model.provenance),
-            "optimizer": self.optimizer.state_dict(),
-            "torch": torch.get_rng_state(),
-            "step": self.step,
-            "best": self.best,
-            "seconds": self.seconds,
-            "losses": self.losses,
-        }
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self.model.load_state_dict(state["model"])
-        self.average.weights, self.average.steps = state["average"], state["averaged"]
-        self.model.provenance = Provenance(**state["provenance"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        torch.set_rng_state(state["torch"])
-        self.step, self.best, self.seconds = state["step"], state["best"], state["seconds"]
-        self.losses = state["losses"]
+    def note(self) -> str:
+        """The best so far."""
+        return f"best F1 {max(self.best, 0):.3f}"
 
 
 def start_model(config: DetectorTraining) -> AnyDetector:
@@ -216,7 +174,7 @@ def start_model(config: DetectorTraining) -> AnyDetector:
         return published_detector(config.shape)
     if config.start == "nothing":
         return DenseDetector(config.shape) if config.network == "dense" else Rrpn(config.rrpn)
-    model = load_detector(config.start)
+    model = detector_from(config.start)
     if model.shape != wanted:
         raise DataError(f"{config.start} has the shape {model.shape}; the config asks for {wanted}")
     return model

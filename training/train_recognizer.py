@@ -1,16 +1,14 @@
 """Trains the recogniser: first on its proxy (cross-entropy or CTC), then on a learned surrogate of edit distance."""
 
 import math
-import time
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
 
+from training.data.pixels import normalised
 from training.data.rendering import Renderer
 from training.data.vocabulary import Vocabulary
 from training.data.word_feed import Batch, WordFeed
@@ -27,9 +25,10 @@ from training.models.recognizer import (
 )
 from training.models.text_backbone import TextBackbone
 from training.prepare_words import legible_on_this_machine, prepare
-from training.reading import normalised, read_crops
+from training.reading import read_crops
 from training.run_folder import RunFolder
-from training.schedule import training_bar, warmed_cosine
+from training.schedule import warmed_cosine
+from training.step_by_step import StepByStep
 from training.weight_average import WeightAverage
 
 CHECKPOINT_EVERY = 50  # steps
@@ -85,52 +84,39 @@ def train_recognizer(config: RecognizerTraining, folders: Sequence[Path], out: P
     return run.best
 
 
-class _Training:
+class _Training(StepByStep[Batch]):
     def __init__(self, config: RecognizerTraining, crops: Sequence[WordCrop], run: RunFolder) -> None:
-        self.config, self.run = config, run
+        super().__init__(run, best=math.inf)
+        self.config = config
         torch.manual_seed(config.seed)
         self.model = start_model(config)
         self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.feed = make_feed(self.model, crops, config)
         self.validation = [crop for crop in crops if crop.set_name == "val"]
+        self.model.provenance = _continued(self.model.provenance, self.feed, self.model.shape.prediction)
         freeze(self.model, config.frozen_blocks)
         learned = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = OPTIMIZERS[config.optimizer](learned, config)
         self.average = WeightAverage(self.model, config.average)
-        self.step, self.best, self.seconds = 0, math.inf, 0.0
-        self.losses: list[float] = []  # since the last validation
-        state = run.load()
-        if state is None:
-            self.model.provenance = _continued(self.model.provenance, self.feed, self.model.shape.prediction)
-        else:
-            self._restore(state)
+        self.begin(
+            {"model": self.model, "optimizer": self.optimizer, "average": self.average},
+            steps=config.steps,
+            validate_every=config.validate_every,
+            checkpoint_every=CHECKPOINT_EVERY,
+        )
 
     def go(self) -> None:
-        """All steps that are left."""
-        config = self.config
-        with training_bar() as progress, ThreadPoolExecutor(1) as ahead:
-            bar = progress.add_task("training", total=config.steps, completed=self.step, note="")
-            if self.step == 0:
-                self._validate()
-            waiting: Future[Batch] = ahead.submit(self.feed.draw, self.step)
-            while self.step < config.steps:
-                started = time.process_time()
-                batch = waiting.result()
-                waiting = ahead.submit(self.feed.draw, self.step + 1)
-                loss = self._learn(batch)
-                self.step += 1
-                self.seconds += time.process_time() - started
-                self.losses.append(loss)
-                self.run.board.add_scalar("loss", loss, self.step)
-                progress.update(bar, completed=self.step, note=f"loss {loss:.4f}, best TED {self.best:.0f}")
-                due = self.step % config.validate_every == 0 or self.step == config.steps
-                if due:
-                    self._validate()
-                if due or self.step % CHECKPOINT_EVERY == 0:
-                    self.run.save(self._state())
+        """What the start can do, then all steps that are left."""
+        if self.step == 0:
+            self.validate()
+        super().go()
 
-    def _learn(self, batch: Batch) -> float:
-        """One step on one batch; returns the loss."""
+    def load(self, step: int) -> Batch:
+        """Crops and rendered words."""
+        return self.feed.draw(step)
+
+    def learn(self, batch: Batch) -> dict[str, float]:
+        """One step on one batch."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.rate_at(self.step / self.config.steps)
         self.model.train()
@@ -140,42 +126,21 @@ class _Training:
         nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
         self.optimizer.step()
         self.average.update(self.model)
-        return float(loss.detach())
+        return {"loss": float(loss.detach())}
 
-    def _validate(self) -> None:
+    def validate(self) -> None:
         """Read the validation crops with the averaged weights; keep them if they are the best so far."""
         averaged = self.average.of(self.model)
         texts = [reading.text for reading in read_crops(averaged, [crop.load() for crop in self.validation])]
         figures = reading_figures(self.validation, texts)
-        loss = sum(self.losses) / max(len(self.losses), 1)
-        self.losses = []
-        self.run.log(self.step, {"core minutes": round(self.seconds / 60, 2), "mean loss": loss, **figures})
+        self.log(figures)
         if figures["all/ted"] < self.best:
             self.best = figures["all/ted"]
             save_recognizer(averaged, self.run.best)
 
-    def _state(self) -> dict[str, Any]:
-        return {
-            "model": self.model.state_dict(),
-            "average": self.average.weights,
-            "averaged": self.average.steps,
-            "provenance": asdict(self.model.provenance),
-            "optimizer": self.optimizer.state_dict(),
-            "torch": torch.get_rng_state(),
-            "step": self.step,
-            "best": self.best,
-            "seconds": self.seconds,
-            "losses": self.losses,
-        }
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self.model.load_state_dict(state["model"])
-        self.average.weights, self.average.steps = state["average"], state["averaged"]
-        self.model.provenance = Provenance(**state["provenance"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        torch.set_rng_state(state["torch"])
-        self.step, self.best, self.seconds = state["step"], state["best"], state["seconds"]
-        self.losses = state["losses"]
+    def note(self) -> str:
+        """The best so far."""
+        return f"best TED {self.best:.0f}"
 
 
 def start_model(config: RecognizerTraining) -> Recognizer:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from rich.progress import track
 
+from training.data.pixels import normalised
 from training.data.scene_feed import SceneFeed
 from training.data.scenes import Scene, read_scenes
 from training.errors import DataError
@@ -24,7 +25,6 @@ from training.models.detector import Learned, boxes_of
 from training.models.detectors import AnyDetector, load_detector, save_detector
 from training.models.provenance import Provenance
 from training.prepare_scenes import scene_renderer
-from training.reading import normalised
 from training.run_folder import RunFolder
 from training.seen_views import look
 from training.surrogates.learning import Schedule, Surrogate, alternate

@@ -15,17 +15,18 @@ from rich.progress import track
 from torch import Tensor
 
 from training.data.canvas import place
+from training.data.pixels import normalised
 from training.data.word_feed import WIDEST, WordFeed
 from training.data.words import WordCrop, read_words
 from training.errors import DataError
 from training.evaluate_recognizer import reading_figures
 from training.figures import sha256_of
+from training.kept_files import kept_file
 from training.losses.filtered import Target
 from training.models.prediction import Ctc
 from training.models.provenance import Provenance
 from training.models.recognizer import Recognizer, load_recognizer, save_recognizer
-from training.prepare_words import kept_file
-from training.reading import normalised, read_crops
+from training.reading import read_crops
 from training.run_folder import RunFolder
 from training.surrogates.ctc_paths import (
     CHANNELS,

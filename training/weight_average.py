@@ -1,7 +1,7 @@
 """An average of a network's weights over the steps of its training: what is validated and kept."""
 
 from copy import deepcopy
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from torch import nn
 
@@ -24,6 +24,14 @@ class WeightAverage:
                 self.weights[name].lerp_(value, 1 - keep)
             else:
                 self.weights[name].copy_(value)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The average, and of how many steps it is."""
+        return {"weights": self.weights, "steps": self.steps}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on with an average."""
+        self.weights, self.steps = state["weights"], state["steps"]
 
     def of(self, model: Network) -> Network:
         """A network like `model` with the averaged weights."""

@@ -4,6 +4,8 @@ import html
 from dataclasses import dataclass
 from pathlib import Path
 
+import gradio as gr
+
 FOLDER = Path(__file__).parent / "gallery"
 
 
@@ -29,6 +31,18 @@ PHOTOGRAPHS = (
     Photograph("cat", "Stéfan van der Walt", "CC0"),
     Photograph("mountains", "Aitzol Berasategi", "CC BY 4.0"),
 )
+
+
+def offer_gallery(picture: gr.Image, sunflower: Path, elem_id: str) -> None:
+    """Add pictures to try a field with, and who took them."""
+    gr.Examples(
+        [[str(file)] for file in (sunflower, *(each.file for each in PHOTOGRAPHS))],
+        inputs=picture,
+        label="No picture at hand? Try one of these",
+        cache_examples=False,
+        elem_id=elem_id,
+    )
+    gr.HTML(credits_line(), padding=False)
 
 
 def credits_line() -> str:

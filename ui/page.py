@@ -7,7 +7,7 @@ import gradio as gr
 from fastapi import FastAPI
 
 from serving.client import Client
-from ui import compare, read, similar
+from ui import classify, compare, read, similar
 from ui.gallery import FOLDER as GALLERY
 from ui.samples import draw_samples
 from ui.theme import HEAD, THEME
@@ -35,6 +35,7 @@ def build_page(client: Client, folder: Path) -> gr.Blocks:
         gr.HTML(HEADER, padding=False)
         with gr.Tabs():
             similar.build_tab(page, client, folder / "uploads", samples["sunflower"])
+            classify.build_tab(page, client, samples["sunflower"])
             read.build_tab(client, draw_words(folder / "samples"))
             compare.build_tab(client, samples)
     return page

@@ -8,7 +8,7 @@ import gradio as gr
 
 from serving.client import Client
 from ui import similar_result
-from ui.gallery import PHOTOGRAPHS, credits_line
+from ui.gallery import offer_gallery
 from ui.manage import PRIVATE, REFUSALS, build_shelf, names, note_of
 from ui.picture import picture_field
 from ui.region import region_field
@@ -46,14 +46,7 @@ def build_tab(page: gr.Blocks, client: Client, uploads: Path, sunflower: Path) -
                     label = gr.Textbox(label="Keep your picture here as", elem_id="new-label", scale=3, max_lines=1)
                     add = gr.Button("Add it", elem_id="add", scale=1, min_width=90)
         note = gr.HTML(elem_id="similar-note", padding=False)
-        gr.Examples(
-            [[str(file)] for file in (sunflower, *(each.file for each in PHOTOGRAPHS))],
-            inputs=picture,
-            label="No picture at hand? Try one of these",
-            cache_examples=False,
-            elem_id="gallery",
-        )
-        gr.HTML(credits_line(), padding=False)
+        offer_gallery(picture, sunflower, "gallery")
         changes = build_shelf(client, uploads, collection, note)
 
     query, shown = [collection, picture, only, region], [result, mend, keep]

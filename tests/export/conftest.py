@@ -10,11 +10,11 @@ import torch
 
 from training.alphabet import PRINTABLE
 from training.data.fonts import OWN, Font, plainly_written
+from training.data.pixels import normalised
 from training.models.dense_detector import DetectorShape, published_detector
 from training.models.detector import Quads, Truth
 from training.models.detectors import save_detector
 from training.models.provenance import Provenance
-from training.reading import normalised
 
 # Text, left, top, height, and quarter turns clockwise.
 WORDS = (("leaf", 10, 10, 28, 0), ("Oak42", 80, 12, 24, 2), ("moss", 150, 40, 20, 1), ("fern", 20, 80, 32, 0))

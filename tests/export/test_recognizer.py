@@ -18,10 +18,11 @@ from serving.repository import load_repository
 from training.alphabet import PRINTABLE
 from training.data.canvas import Canvas, place
 from training.data.fonts import OWN, Font, plainly_written
+from training.data.pixels import normalised
 from training.errors import DataError
 from training.evaluate_recognizer import RecognizerFigures
 from training.models.recognizer import Recognizer, RecognizerShape, load_recognizer
-from training.reading import answer, normalised
+from training.reading import answer
 
 FIGURES = RecognizerFigures({"all/accuracy": 0.9, "all/ted": 200.0}, temperature=1.5)
 

@@ -42,4 +42,9 @@ def test_paths_and_bytes_are_the_same(service, photo, encoded, tmp_path):
 def test_ready_and_models(service):
     assert service.client.ready().status == "ready"
     known = {model.name: (model.task, model.dim) for model in service.client.models().models}
-    assert known == {"detector": ("detect", None), "embedder": ("embed", 512), "recognizer": ("recognize", None)}
+    assert known == {
+        "classifier": ("classify", None),
+        "detector": ("detect", None),
+        "embedder": ("embed", 512),
+        "recognizer": ("recognize", None),
+    }

@@ -40,3 +40,8 @@ def test_a_name_that_does_not_exist_is_named(monkeypatch):
 def test_settings_do_not_change():
     with pytest.raises(ValidationError):
         load_settings().port = 1
+
+
+def test_where_a_client_finds_a_service_is_no_concern_of_a_service(monkeypatch):
+    monkeypatch.setenv("READLEAF_URL", "http://127.0.0.1:9000")
+    assert load_settings().port == 8000

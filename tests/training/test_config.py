@@ -7,6 +7,7 @@ import pytest
 from training.config import read_config
 from training.errors import DataError
 from training.models.recognizer import THESIS
+from training.train_classifier import ClassifierTraining
 from training.train_detector import DetectorTraining
 from training.train_embedder import EmbedderTraining
 from training.train_recognizer import RecognizerTraining
@@ -73,6 +74,7 @@ def test_no_file(tmp_path):
 
 CONFIGS = sorted((Path(__file__).parents[2] / "training/configs").glob("*.toml"))
 KINDS = {
+    "classifier": ClassifierTraining,
     "detector": DetectorTraining,
     "detector_tuning": DetectorTuning,
     "embedder": EmbedderTraining,

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from export.reading import WHILE_TRAINING, gather_as_served
+from training.data.pixels import normalised
 from training.data.scenes import Scene
 from training.finding import Found, best_threshold, count_found, detection_figures, find_words, maps_of
 from training.metrics.text_detection import Counts
@@ -13,7 +14,6 @@ from training.models.dense_detector import OUTPUTS, SIZE_UNIT, DenseDetector, De
 from training.models.detector import Truth, quads_of
 from training.models.rrpn import Rrpn, RrpnShape
 from training.models.word_cells import assign
-from training.reading import normalised
 
 GATHER = partial(gather_as_served, WHILE_TRAINING)
 

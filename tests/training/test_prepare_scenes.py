@@ -102,7 +102,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
 
 def test_scenes_are_drawn_on_photographs_to_train_on(tmp_path, folder, monkeypatch):
     monkeypatch.setattr("training.data.fonts.FOLDERS", ())  # fonts that are there on every machine
-    monkeypatch.setattr("training.prepare_words.KEPT", tmp_path / "prepared")
+    monkeypatch.setattr("training.kept_files.KEPT", tmp_path / "prepared")
     scenes = [
         scene_of(tmp_path, "own.png", [(20, 20, 60, 20)]),
         Scene(tmp_path / "none.png", np.zeros((0, 4, 2)), (), "val"),  # is never looked at

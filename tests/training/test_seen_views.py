@@ -1,17 +1,17 @@
 import pytest
 import torch
 
+from training.data.pixels import normalised
 from training.data.scene_feed import SceneFeed
 from training.data.scenes import read_scenes
 from training.models.dense_detector import DetectorShape, published_detector
 from training.models.detectors import load_dense_detector, save_detector
-from training.reading import normalised
 from training.seen_views import look
 
 
 @pytest.fixture
 def weights(tmp_path, monkeypatch):
-    monkeypatch.setattr("training.prepare_words.KEPT", tmp_path / "prepared")
+    monkeypatch.setattr("training.kept_files.KEPT", tmp_path / "prepared")
     torch.manual_seed(0)
     save_detector(published_detector(DetectorShape(hidden=8)), tmp_path / "best.pt")
     return str(tmp_path / "best.pt")

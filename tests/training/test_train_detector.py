@@ -79,7 +79,7 @@ def test_what_is_kept_is_the_average(scene_folder, tmp_path):
     best = train_detector(config(validate_every=4), [scene_folder], tmp_path / "run", GATHER)
     state = checkpoint_of(tmp_path / "run")
     kept = load_detector(str(best)).state_dict()
-    for name, value in state["average"].items():
+    for name, value in state["average"]["weights"].items():
         torch.testing.assert_close(kept[name], value)
     assert not torch.equal(kept["last.weight"], state["model"]["last.weight"])
 
@@ -89,7 +89,7 @@ def test_a_training_that_was_stopped_goes_on_the_same(scene_folder, tmp_path, mo
     monkeypatch.setattr(module, "CHECKPOINT_EVERY", 3)
     asked = config(validate_every=4, **(THESIS if network == "rrpn" else {}))
     train_detector(asked, [scene_folder], tmp_path / "whole", GATHER)
-    learn, seen = module._Training._learn, []
+    learn, seen = module._Training.learn, []
 
     def until_the_fourth(self, batch):
         if len(seen) == 3:
@@ -97,18 +97,16 @@ def test_a_training_that_was_stopped_goes_on_the_same(scene_folder, tmp_path, mo
         seen.append(1)
         return learn(self, batch)
 
-    monkeypatch.setattr(module._Training, "_learn", until_the_fourth)
+    monkeypatch.setattr(module._Training, "learn", until_the_fourth)
     with pytest.raises(KeyboardInterrupt):
         train_detector(asked, [scene_folder], tmp_path / "run", GATHER)
-    assert checkpoint_of(tmp_path / "run")["step"] == 3
-    monkeypatch.setattr(module._Training, "_learn", learn)
+    assert checkpoint_of(tmp_path / "run")["progress"]["step"] == 3
+    monkeypatch.setattr(module._Training, "learn", learn)
     train_detector(asked, [scene_folder], tmp_path / "run", GATHER, resume=True)
     whole, resumed = (checkpoint_of(tmp_path / name) for name in ("whole", "run"))
-    for part in ("model", "average"):
-        for name, value in whole[part].items():
-            torch.testing.assert_close(resumed[part][name], value, msg=f"{part} {name}")
-    assert resumed["step"] == resumed["averaged"] == 4
-    assert resumed["provenance"] == whole["provenance"]
+    torch.testing.assert_close(resumed["model"], whole["model"])
+    torch.testing.assert_close(resumed["average"]["weights"], whole["average"]["weights"])
+    assert resumed["progress"]["step"] == resumed["average"]["steps"] == 4
     one, other = (log_of(tmp_path / name) for name in ("whole", "run"))
     assert [line | {"core minutes": 0} for line in other] == [pytest.approx(line | {"core minutes": 0}) for line in one]
 

@@ -69,7 +69,7 @@ def test_stopped_and_resumed_equals_one_go(folder, tmp_path, monkeypatch):
 
     from training import train_embedder as module
 
-    learn = module._Training._learn
+    learn = module._Training.learn
     steps = []
 
     def until_the_third(self, *batch):
@@ -79,7 +79,7 @@ def test_stopped_and_resumed_equals_one_go(folder, tmp_path, monkeypatch):
         return learn(self, *batch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module._Training, "_learn", until_the_third)
+        patch.setattr(module._Training, "learn", until_the_third)
         with pytest.raises(Stop):
             train_embedder(settings, [folder], tmp_path / "parts")
     train_embedder(settings, [folder], tmp_path / "parts", resume=True)

@@ -54,7 +54,7 @@ def kept(tmp_path_factory):
 def few_fonts(tmp_path, kept, monkeypatch):
     """Fonts that are there on every machine."""
     monkeypatch.setattr("training.data.fonts.FOLDERS", ())
-    monkeypatch.setattr("training.prepare_words.KEPT", kept)
+    monkeypatch.setattr("training.kept_files.KEPT", kept)
     monkeypatch.chdir(tmp_path)
 
 
@@ -97,7 +97,7 @@ def test_a_training_that_was_stopped_goes_on_the_same(folder, tmp_path, monkeypa
     stopped = config(validate_every=4)
     from training.train_recognizer import _Training
 
-    learn, seen = _Training._learn, []
+    learn, seen = _Training.learn, []
 
     def until_the_third(self, batch):
         if len(seen) == 3:
@@ -105,10 +105,10 @@ def test_a_training_that_was_stopped_goes_on_the_same(folder, tmp_path, monkeypa
         seen.append(1)
         return learn(self, batch)
 
-    monkeypatch.setattr(_Training, "_learn", until_the_third)
+    monkeypatch.setattr(_Training, "learn", until_the_third)
     with pytest.raises(KeyboardInterrupt):
         train_recognizer(stopped, [folder], tmp_path / "run")
-    monkeypatch.setattr(_Training, "_learn", learn)
+    monkeypatch.setattr(_Training, "learn", learn)
     train_recognizer(stopped, [folder], tmp_path / "run", resume=True)
     whole, resumed = (
         torch.load(tmp_path / name / "checkpoint.pt", weights_only=True)["model"] for name in ("whole", "run")

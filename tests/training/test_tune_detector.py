@@ -29,7 +29,7 @@ def kept(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small(kept, monkeypatch):
-    monkeypatch.setattr("training.prepare_words.KEPT", kept)
+    monkeypatch.setattr("training.kept_files.KEPT", kept)
     for name, value in {"RECENT": 128, "POOL": 400, "BOXES": 32}.items():
         monkeypatch.setattr(module, name, value)
 

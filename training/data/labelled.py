@@ -1,7 +1,9 @@
 """Labelled pictures: a folder with `labels.tsv` (file, class_name, source, set), or with a folder for each class."""
 
 import zlib
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cv2
@@ -56,9 +58,17 @@ def _read_classes(folder: Path, source: str, set_name: str | None) -> list[Label
         if not pictures:
             raise DataError(f"the class {place.name} has no picture in {place}; add some, or delete the folder")
         pictures.sort(key=lambda file: zlib.crc32(str(file.relative_to(place)).encode()))  # mixed, the same every time
-        for number, file in enumerate(pictures, start=1):
-            own = set_name or ("val" if number % FIFTH == 0 else "train")
-            found.append(LabelledFile(file, place.name, source, own))
+        found += [LabelledFile(file, place.name, source, set_name or "train") for file in pictures]
+    return found if set_name else hold_out(found)
+
+
+def hold_out(files: Sequence[LabelledFile]) -> list[LabelledFile]:
+    """Every fifth picture of a class, in the order given, goes to the set `val`."""
+    seen: Counter[str] = Counter()
+    found = []
+    for file in files:
+        seen[file.class_name] += 1
+        found.append(replace(file, set_name="val") if seen[file.class_name] % FIFTH == 0 else file)
     return found
 
 

@@ -75,37 +75,19 @@ def softmax(logits: Floats, temperature: float = 1.0) -> Floats:
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
-def fit_temperature(logits: Floats, labels: Labels) -> float:
-    """The temperature T > 0 that makes softmax(logits / T) most likely on held-out rows; found on log T."""
+def fit_temperature(logits: Floats, labels: Labels, doubt: float = 0.0) -> float:
+    """The temperature T > 0 that makes softmax(logits / T) most likely on held-out rows; found on log T.
+
+    `doubt` counts as so many rows more of which nobody knows the label: where every row is right, the most likely
+    temperature would be 0, and everything certain.
+    """
     _check(logits, labels)
 
     def cost(log_temperature: float) -> float:
-        chosen = softmax(logits, np.exp(log_temperature))[np.arange(len(labels)), labels]
-        return float(-np.log(np.maximum(chosen, 1e-300)).mean())
+        logs = np.log(np.maximum(softmax(logits, np.exp(log_temperature)), 1e-300))
+        return float(-logs[np.arange(len(labels)), labels].mean() - doubt / len(labels) * logs.mean())
 
     return float(np.exp(minimize_scalar(cost, bounds=(-5, 5), method="bounded", options={"xatol": 1e-6}).x))
-
-
-def reweigh(posteriors: Floats, old_prior: Floats, new_prior: Floats) -> Floats:
-    """Posteriors under other class priors: p(k|x) · new_k / old_k, normalised by row. posteriors [N, K], priors [K]."""
-    weighted = posteriors * (new_prior / old_prior)
-    return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
-
-
-def estimate_prior(posteriors: Floats, old_prior: Floats, steps: int = 1000, tolerance: float = 1e-9) -> Floats:
-    """Class priors of unlabelled rows by expectation maximisation (Saerens et al.): [K].
-
-    Each step reweighs the posteriors with the current estimate and takes their mean as the next one.
-    """
-    if (old_prior <= 0).any():
-        raise DataError("every class needs a prior above 0: a class that was never seen cannot be weighed")
-    prior = old_prior / old_prior.sum()
-    for _ in range(steps):
-        following = reweigh(posteriors, old_prior, prior).mean(axis=0)
-        if np.abs(following - prior).max() < tolerance:
-            return np.asarray(following)
-        prior = following
-    return np.asarray(prior)
 
 
 def _check(scores: Floats, labels: Labels) -> None:

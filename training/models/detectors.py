@@ -10,6 +10,7 @@ from training.errors import DataError
 from training.models.dense_detector import DenseDetector, DetectorShape
 from training.models.provenance import Provenance
 from training.models.rrpn import Rrpn, RrpnShape
+from training.models.shipped import is_shipped, load_shipped
 
 AnyDetector = DenseDetector | Rrpn
 NETWORKS: dict[str, tuple[type[Any], type[Any]]] = {
@@ -39,6 +40,15 @@ def load_detector(weights: str) -> AnyDetector:
         model.provenance = Provenance(**{key: tuple(value) for key, value in stored["provenance"].items()})
     except Exception as error:  # torch.load raises whatever a foreign file provokes
         raise DataError(f"{weights} is not a checkpoint of a detector: {str(error).partition(chr(10))[0]}") from error
+    return model.eval()
+
+
+def detector_from(place: str) -> AnyDetector:
+    """The network of a checkpoint or of an exported detector, to train on."""
+    if not is_shipped(place):
+        return load_detector(place)
+    model = DenseDetector(DetectorShape())
+    model.provenance = load_shipped(model, place)
     return model.eval()
 
 

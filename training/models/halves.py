@@ -4,6 +4,8 @@ What the first half makes of a picture need not be computed twice when a large b
 gradient goes through it.
 """
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 
 from training.errors import DataError
@@ -32,21 +34,28 @@ class EarlyHalf(nn.Module):
 
 
 class LateHalf(nn.Module):
-    """Everything after `EarlyHalf`: its features to unit vectors."""
+    """Everything after `EarlyHalf`: its features to unit vectors; after no stage at all, images to unit vectors."""
+
+    layers: Callable[[Tensor], Tensor]
 
     def __init__(self, model: Embedder, stages: int) -> None:
         super().__init__()
         backbone = model.backbone
-        self.layers = nn.Sequential(*list(backbone.blocks)[stages:], backbone.conv_head, backbone.bn2)
         self.model = model
+        if stages == 0:
+            self.layers = backbone.forward_features
+        else:
+            self.layers = nn.Sequential(*list(backbone.blocks)[stages:], backbone.conv_head, backbone.bn2)
 
     def forward(self, features: Tensor) -> Tensor:
         """[N, C, H/s, W/s] → [N, dim]."""
         return self.model.embed(self.layers(features))
 
+    def pooled(self, features: Tensor) -> Tensor:
+        """[N, C, H/s, W/s] → what the projection would see."""
+        return self.model.pooled(self.layers(features))
 
-def split(model: Embedder, stages: int) -> tuple[nn.Module, nn.Module]:
+
+def split(model: Embedder, stages: int) -> tuple[nn.Module, LateHalf]:
     """(early, late), with late(early(images)) = model(images); with 0 stages the first half does nothing."""
-    if stages == 0:
-        return nn.Identity(), model
-    return EarlyHalf(model, stages), LateHalf(model, stages)
+    return EarlyHalf(model, stages) if stages else nn.Identity(), LateHalf(model, stages)

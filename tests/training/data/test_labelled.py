@@ -53,6 +53,19 @@ def test_a_folder_for_each_class(tmp_path):
     assert files == read_labels(tmp_path)
 
 
+def test_the_order_is_not_that_of_the_disk(tmp_path):
+    for place, names in ((tmp_path / "one", "abcdefgh"), (tmp_path / "two", "hgfedcba")):
+        for set_name in ("train", "val"):
+            (place / set_name / "rose").mkdir(parents=True)
+            for name in names:
+                (place / set_name / "rose" / f"{name}.jpg").touch()
+    one, two = (
+        [file.path.relative_to(file.path.parents[2]) for file in read_labels(tmp_path / name)]
+        for name in ("one", "two")
+    )
+    assert one == two
+
+
 def test_folders_of_classes_below_their_sets(tmp_path):
     for name, count in (("train", 3), ("val", 1), ("val_unseen_class", 2)):
         fill(tmp_path / name / "rose", count)

@@ -5,11 +5,9 @@ from hypothesis import strategies as st
 
 from training.errors import DataError
 from training.metrics.classification import (
-    estimate_prior,
     fit_temperature,
     macro_f1,
     reliability,
-    reweigh,
     softmax,
     top_k_accuracy,
 )
@@ -73,24 +71,6 @@ def test_temperature_undoes_boasting(boast):
     assert fit_temperature(boast * logits, labels) == pytest.approx(boast, rel=0.05)
 
 
-def test_reweighing_is_bayes_rule():
-    old, new = np.array([0.5, 0.5]), np.array([0.9, 0.1])
-    likelihood = np.array([[0.2, 0.6]])
-    posterior = likelihood * old / (likelihood * old).sum()
-    expected = likelihood * new / (likelihood * new).sum()
-    np.testing.assert_allclose(reweigh(posterior, old, new), expected)
-
-
-def test_the_prior_of_unlabelled_rows_is_found():
-    random = np.random.default_rng(2)
-    true = np.array([0.7, 0.2, 0.1])
-    labels = random.choice(3, 20_000, p=true)
-    points = np.eye(3)[labels] * 2 + random.normal(size=(20_000, 3))
-    posteriors = softmax(2 * points)  # of unit Gaussians at 2·e_k under equal priors
-    equal = np.full(3, 1 / 3)
-    np.testing.assert_allclose(estimate_prior(posteriors, equal), true, atol=0.02)
-
-
 @pytest.mark.parametrize(
     ("scores", "labels"),
     [
@@ -109,5 +89,3 @@ def test_what_cannot_be_scored(scores, labels):
 def test_other_arguments_that_cannot_be():
     with pytest.raises(DataError, match="1 predictions for 2 labels"):
         macro_f1(np.array([0]), np.array([0, 1]))
-    with pytest.raises(DataError, match="prior above 0"):
-        estimate_prior(np.full((2, 2), 0.5), np.array([1.0, 0.0]))

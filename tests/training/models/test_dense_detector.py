@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from export.reading import WHILE_TRAINING, gather_as_served
+from training.data.pixels import normalised
 from training.finding import maps_of
 from training.metrics.rotated_iou import rotated_iou
 from training.models.dense_detector import (
@@ -25,7 +26,6 @@ from training.models.dense_detector import (
 from training.models.detector import Truth, quads_of
 from training.models.picture_backbone import STRIDE, published_picture_backbone
 from training.models.word_cells import assign
-from training.reading import normalised
 from training.surrogates.rotated_iou import decode_boxes, encode_boxes
 
 SURE = 8.0  # a logit

@@ -13,6 +13,7 @@ from export.parity import check_words
 from export.words import Words
 from training.alphabet import ALPHANUMERIC
 from training.data.canvas import Canvas, place
+from training.data.pixels import normalised
 from training.errors import DataError
 from training.models.recognizer import (
     THESIS,
@@ -22,7 +23,7 @@ from training.models.recognizer import (
     published_recognizer,
     save_recognizer,
 )
-from training.reading import normalised, read_crops
+from training.reading import read_crops
 
 WORDS = ["leaf", "read", "oak", "fern42", "moss", "ivy", "bee", "x9"]
 STAGES = [
