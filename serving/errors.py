@@ -18,7 +18,10 @@ ReadleafError
     │   ├── ItemMissing       404
     │   ├── JobMissing        404
     │   ├── ModelMissing      404
-    │   └── PictureMissing    404  the item is known by its vector alone
+    │   ├── PictureMissing    404  the item is known by its vector alone
+    │   ├── ObservationMissing 404
+    │   ├── TaxonMissing      404
+    │   └── VoteMissing       404  nothing of one's own to take back
     ├── MethodNotAllowed      405
     ├── RequestInvalid        422  a field is missing or has the wrong form
     ├── BodyMalformed         400  the body cannot be parsed
@@ -33,6 +36,8 @@ ReadleafError
     ├── ArchiveBroken         422  not a zip file, or one with too many files
     ├── CollectionExists      409
     ├── PictureExists         409  the collection holds this very file already
+    ├── LeaseMissing          409  somebody else has the observation, or nobody
+    ├── TaxonConflict         409  a name that is taken, a circle, a merge with itself
     ├── IdempotencyConflict   422  a key that was used for something else
     ├── DiskFull              507
     ├── Overloaded            503  with Retry-After
@@ -165,6 +170,24 @@ class PictureMissing(NotFound):
     kind, title = "picture-missing", "There is no picture of this item"
 
 
+class ObservationMissing(NotFound):
+    """An observation that does not exist."""
+
+    kind, title = "observation-missing", "There is no such observation"
+
+
+class TaxonMissing(NotFound):
+    """A taxon that does not exist, or does no more."""
+
+    kind, title = "taxon-missing", "There is no such taxon"
+
+
+class VoteMissing(NotFound):
+    """Nothing of one's own that could be taken back."""
+
+    kind, title = "vote-missing", "There is no vote to take back"
+
+
 class MethodNotAllowed(RequestError):
     """The address exists, the method does not."""
 
@@ -247,6 +270,18 @@ class PictureExists(RequestError):
     """The same file, byte for byte, is in the collection; `item` says where."""
 
     status, kind, title = 409, "picture-exists", "The collection holds this picture already"
+
+
+class LeaseMissing(RequestError):
+    """A vote on an observation that somebody else may be looking at."""
+
+    status, kind, title = 409, "lease-missing", "You have no lease on this observation"
+
+
+class TaxonConflict(RequestError):
+    """A change that the taxonomy cannot take."""
+
+    status, kind, title = 409, "taxon-conflict", "The taxonomy cannot be changed like this"
 
 
 class IdempotencyConflict(RequestError):

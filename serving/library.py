@@ -30,6 +30,7 @@ from serving.store.questions import (
     CollectionSummary,
     find_collection,
     find_item,
+    pictures_of,
     repeated_item,
     summarize,
     unused_pictures,
@@ -73,7 +74,7 @@ class Library:
 
     def create_collection(self, name: str, description: str) -> CollectionSummary:
         """Make an empty collection."""
-        with self._write() as session:
+        with self.write() as session:
             collection = Collection(name=name, description=description)
             session.add(collection)
             try:
@@ -102,11 +103,11 @@ class Library:
     def delete_collection(self, name: str) -> None:
         """Delete a collection with its items and the pictures that no other collection holds."""
         with self._writing:  # until the files are gone: a write in between could count on one of them
-            with self._write() as session:
+            with self.write() as session:
                 collection = find_collection(session, name)
-                names = session.scalars(select(Item.sha256).where(Item.collection_id == collection.id)).all()
+                names = pictures_of(session, collection.id)
                 session.execute(delete(Collection).where(Collection.id == collection.id))
-                unused = unused_pictures(session, [name for name in names if name])
+                unused = unused_pictures(session, names)
             self._indexes.forget(collection.id)
             for picture in unused:
                 self.pictures.forget(picture)
@@ -124,7 +125,7 @@ class Library:
         """Keep a picture (or only its vector); the same key and content again give the item made the first time."""
         sha256 = None if picture is None else self.pictures.name_of(picture.data)
         request = hashlib.sha256(orjson.dumps([sha256, label, details], option=orjson.OPT_SORT_KEYS)).hexdigest()
-        with self._write() as session:
+        with self.write() as session:
             collection = find_collection(session, collection_name)
             if idempotency_key is not None:
                 known = session.get(IdempotencyKey, (collection.id, idempotency_key))
@@ -159,7 +160,7 @@ class Library:
 
     def add_vectors(self, collection_name: str, vectors: NDArray[np.float32], labels: Sequence[str | None]) -> None:
         """Add many items of which only the vectors are known, [N, dim], all of them or none."""
-        with self._write() as session:
+        with self.write() as session:
             collection = find_collection(session, collection_name)
             insert_vectors(session, collection, self._model, vectors, labels, [{}] * len(labels))
         self._indexes.follow(collection.id)
@@ -169,7 +170,7 @@ class Library:
 
         After a change of the embedder, the vectors that are there are renewed. Returns how many were written.
         """
-        with self._write() as session:
+        with self.write() as session:
             collection = session.scalar(select(Collection).where(Collection.name == starter.name))
             if session.get(Milestone, starter.name) is not None:
                 count = renew_vectors(session, collection, self._model, starter.vectors) if collection else 0
@@ -205,7 +206,7 @@ class Library:
         self, collection_name: str, item_id: int, *, label: str | None = UNSET, details: dict[str, Any] = UNSET
     ) -> Item:
         """Change what is known of an item; what is not given stays."""
-        with self._write() as session:
+        with self.write() as session:
             item = find_item(session, collection_name, item_id)
             if label is not UNSET:
                 item.label = label
@@ -222,7 +223,7 @@ class Library:
 
     def renew_vector(self, collection_name: str, item_id: int, vector: NDArray[np.float32]) -> None:
         """Replace an item's vector by one of the model in use."""
-        with self._write() as session:
+        with self.write() as session:
             item = find_item(session, collection_name, item_id)
             item.model, item.embedding = self._model, np.asarray(vector, dtype="<f4").tobytes()
             session.add(Change(collection_id=item.collection_id, item_id=item.id))
@@ -231,7 +232,7 @@ class Library:
     def delete_item(self, collection_name: str, item_id: int) -> None:
         """Delete an item, and its picture unless another item holds it."""
         with self._writing:
-            with self._write() as session:
+            with self.write() as session:
                 item = find_item(session, collection_name, item_id)
                 session.delete(item)
                 session.add(Change(collection_id=item.collection_id, item_id=item.id))
@@ -268,8 +269,18 @@ class Library:
         return [Neighbour(items[number], similarity) for number, similarity in found if number in items]
 
     @contextmanager
-    def _write(self) -> Iterator[Session]:
-        """One writer at a time; a full disk is said as such, and leaves everything as it was."""
+    def read(self) -> Iterator[Session]:
+        """A session that sees one state of the database throughout."""
+        with self._database.reading() as session:
+            yield session
+
+    def follow(self, collection_id: int) -> None:
+        """Bring a collection's index up to date with what `write` has committed."""
+        self._indexes.follow(collection_id)
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """One transaction, one writer at a time; a full disk is said as such, and leaves everything as it was."""
         with self._writing:
             try:
                 with self._database.writing() as session:

@@ -13,7 +13,9 @@ OVERLAP = 256  # pixels that neighbours share: a word that is cut in one is most
 SLACK = 16  # pixels by which neighbours may differ on a word's middle
 COARSER = 4  # how much smaller each look is than the one before
 SMALL = 640  # pixels of the longer side: what is smaller is looked at as it is, and not from farther away
-FIRST = 1.12  # how much smaller the first look at other pictures is: a fifth less work, and hardly a word less
+# How much smaller the first look at other pictures is: a fifth less work, and hardly a word less. Photographs of
+# 1280×720, 1920×1080 and 3840×2160 become a whole number of the network's 32 pixels high, so that none is wasted.
+FIRST = 1.125
 
 
 @dataclass(frozen=True)

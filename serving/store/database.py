@@ -1,5 +1,6 @@
 """Opens the database: SQLite in the data folder, brought to the newest version of the tables."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +43,9 @@ class Database:
 @contextmanager
 def open_database(file: Path) -> Iterator[Database]:
     """Open or make the database; raises DatabaseUnusable with one clear sentence."""
-    engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": BUSY_MILLISECONDS / 1000})
+    engine = create_engine(
+        f"sqlite:///{file}", connect_args={"timeout": BUSY_MILLISECONDS / 1000}, json_serializer=_json
+    )
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     try:
@@ -50,6 +53,11 @@ def open_database(file: Path) -> Iterator[Database]:
         yield Database(engine)
     finally:
         engine.dispose()
+
+
+def _json(value: Any) -> str:
+    """As it reads: names in JSON are searched for as text."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _prepare(connection: Any, _record: Any) -> None:

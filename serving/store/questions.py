@@ -7,6 +7,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from serving.errors import CollectionMissing, IdempotencyConflict, ItemMissing
+from serving.store.review_tables import Observation, ObservationImage
 from serving.store.tables import Collection, IdempotencyKey, Item
 
 
@@ -61,11 +62,23 @@ def repeated_item(session: Session, known: IdempotencyKey, request: str) -> Item
     return item
 
 
+def pictures_of(session: Session, collection_id: int) -> list[str]:
+    """Pictures of a collection's items and observations."""
+    items = session.scalars(select(Item.sha256).where(Item.collection_id == collection_id)).all()
+    shown = session.scalars(
+        select(ObservationImage.sha256)
+        .join(Observation, Observation.id == ObservationImage.observation_id)
+        .where(Observation.collection_id == collection_id)
+    ).all()
+    return [name for name in {*items, *shown} if name]
+
+
 def unused_pictures(session: Session, pictures: list[str]) -> list[str]:
-    """Of these pictures those that no item holds any more."""
+    """Of these pictures those that no item and no observation holds any more."""
     unused = []
     for start in range(0, len(pictures), 500):
         part = pictures[start : start + 500]
         held = set(session.scalars(select(Item.sha256).where(Item.sha256.in_(part))))
+        held |= set(session.scalars(select(ObservationImage.sha256).where(ObservationImage.sha256.in_(part))))
         unused += [picture for picture in part if picture not in held]
     return unused

@@ -10,6 +10,7 @@ from training.evaluate_detector import (
     DetectorFigures,
     ReadWords,
     Tally,
+    best_score,
     evaluate_reading,
     judge,
     turned,
@@ -140,6 +141,19 @@ def test_figures_are_of_all_pictures(scene):
     assert figures["reading/precision"] == 1
     assert figures["reading/f1"] == 0.6667
     assert figures["reading/right directions"] == 1
+
+
+@pytest.mark.parametrize(
+    ("scores", "best"),
+    [
+        ((0.8, 0.7, 0.56), 0.7),  # both words are kept, the made-up one is not: 0.575 would do as well
+        ((0.8, 0.56, 0.7), 0.55),  # the second word is worth more than the made-up one costs
+        ((0.95, 0.95, 0.95), 0.9),  # nothing is gained by a lower one
+    ],
+)
+def test_of_thresholds_that_are_as_good_the_highest(scene, scores, best):
+    words = ReadWords(np.stack([*QUADS[:2], QUADS[0] + 500]), ["leaf", "Oak42", "no"], np.array(scores))
+    assert best_score([scene], lambda _: words) == pytest.approx(best)
 
 
 def test_scenes_to_validate_with(tmp_path):

@@ -238,7 +238,7 @@ def noise(height, width):
 
 def test_boxes_are_in_pixels_of_the_picture_whatever_is_looked_at(model):
     network = SeesOneWord(0)
-    [box] = Detector(network, model)(noise(448, 896)).boxes
+    [box] = Detector(network, model)(noise(450, 900)).boxes
     assert network.shapes[0] == (416, 800)  # 400 × 800, filled up
     np.testing.assert_allclose(box[:2], np.array([402, 210]) * FIRST, atol=0.1)
     np.testing.assert_allclose(box[2:4], np.array([100, 20]) * FIRST, rtol=1e-4)
