@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from export.commands import evaluate_app, export_app
+from serving.key_commands import keys_app
 from training.commands import train_app
 
 app = typer.Typer(
@@ -22,12 +23,14 @@ models_app = typer.Typer(help="Look at the model repository.", no_args_is_help=T
 index_app = typer.Typer(help="Fill and search collections of a running service.", no_args_is_help=True)
 app.add_typer(models_app, name="models")
 app.add_typer(index_app, name="index")
+app.add_typer(keys_app, name="keys")
 app.add_typer(train_app, name="train")
 app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(export_app, name="export")
 
 Service = Annotated[str, typer.Option("--url", help="Address of the service.", envvar="READLEAF_URL")]
 DEFAULT_SERVICE = "http://127.0.0.1:8000"
+Key = Annotated[str | None, typer.Option("--key", help="An API key, if the service needs one.", envvar="READLEAF_KEY")]
 CollectionName = Annotated[str, typer.Argument(help="The collection's name.")]
 
 
@@ -159,14 +162,14 @@ def list_models(
 
 
 @index_app.command("info")
-def index_info(url: Service = DEFAULT_SERVICE) -> None:
+def index_info(url: Service = DEFAULT_SERVICE, key: Key = None) -> None:
     """List all collections."""
     from rich.console import Console
 
     from serving.client import Client
     from serving.index_commands import show_collections
 
-    with Client(url) as client:
+    with Client(url, key) as client:
         show_collections(client, Console())
 
 
@@ -176,6 +179,7 @@ def index_import(
     source: Annotated[Path, typer.Argument(help="A folder or a zip file; folders in it are labels.", exists=True)],
     label: Annotated[str | None, typer.Option(help="One label for all pictures.")] = None,
     url: Service = DEFAULT_SERVICE,
+    key: Key = None,
 ) -> None:
     """Add pictures to a collection; those that are there already are passed over."""
     from rich.console import Console
@@ -183,7 +187,7 @@ def index_import(
     from serving.client import Client
     from serving.index_commands import import_pictures
 
-    with Client(url) as client:
+    with Client(url, key) as client:
         refused = import_pictures(client, collection, source, label, Console())
     raise typer.Exit(1 if refused else 0)
 
@@ -196,6 +200,7 @@ def index_search(
     label: Annotated[str | None, typer.Option(help="Look at items of this label only.")] = None,
     region: Annotated[str | None, typer.Option(help="A part of the picture: left,top,width,height in pixels.")] = None,
     url: Service = DEFAULT_SERVICE,
+    key: Key = None,
 ) -> None:
     """What looks like a picture, or a part of it."""
     from rich.console import Console
@@ -203,7 +208,7 @@ def index_search(
     from serving.client import Client
     from serving.index_commands import show_search
 
-    with Client(url) as client:
+    with Client(url, key) as client:
         show_search(client.search(collection, picture, k, label, region), Console())
 
 
@@ -212,6 +217,7 @@ def index_export(
     collection: CollectionName,
     to: Annotated[Path, typer.Argument(help="A new folder.")],
     url: Service = DEFAULT_SERVICE,
+    key: Key = None,
 ) -> None:
     """Write a collection as a folder that a training can read."""
     from rich.console import Console
@@ -219,19 +225,19 @@ def index_export(
     from serving.client import Client
     from serving.index_commands import export
 
-    with Client(url) as client:
+    with Client(url, key) as client:
         export(client, collection, to, Console())
 
 
 @index_app.command("rebuild")
-def index_rebuild(collection: CollectionName, url: Service = DEFAULT_SERVICE) -> None:
+def index_rebuild(collection: CollectionName, url: Service = DEFAULT_SERVICE, key: Key = None) -> None:
     """Make vectors anew that another model made."""
     from rich.console import Console
 
     from serving.client import Client
     from serving.index_commands import rebuild
 
-    with Client(url) as client:
+    with Client(url, key) as client:
         refused = rebuild(client, collection, Console())
     raise typer.Exit(1 if refused else 0)
 

@@ -196,6 +196,23 @@ def evaluate_detector(
     _show_metrics(figures.metrics)
 
 
+@evaluate_app.command("identify")
+def evaluate_identify(
+    data: DataFolders,
+    models: Annotated[Path, typer.Option(help="The model repository with embedder and classifier.")] = Path("models"),
+    keep: Annotated[bool, typer.Option("--keep", help="Write figures and threshold into the embedder's card.")] = False,
+) -> None:
+    """Name species as the service does, with the models that are exported, and refuse kinds never trained on."""
+    from export.evaluate_identify import figures, look_at
+    from export.identify_figures import keep_figures
+
+    measured = figures(look_at(data, models))
+    if keep:
+        keep_figures(measured, models)
+    _show_metrics(measured.metrics)
+    typer.echo(f"familiar from {measured.familiar_from}")
+
+
 @export_app.command("embedder")
 def export_embedder(
     weights: Weights,

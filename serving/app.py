@@ -4,19 +4,38 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi_swagger import patch_fastapi
 
+from serving.access import REFUSALS, AccessMiddleware, check_role, describe_keys
 from serving.metrics import Metrics
 from serving.middleware import RequestMiddleware
 from serving.problems import install_error_handlers
-from serving.routes import classify, collections, embed, fallback, health, items, jobs, models, read, recognize, search
+from serving.routes import (
+    classify,
+    collections,
+    embed,
+    fallback,
+    health,
+    identify,
+    items,
+    jobs,
+    models,
+    observations,
+    read,
+    recognize,
+    review,
+    search,
+    session,
+    taxa,
+)
 from serving.services import open_services
 from serving.settings import Settings
 
 DESCRIPTION = """
 Pictures in, answers out. Images are sent as multipart files (JPEG, PNG, WebP, BMP, TIFF); errors are
 `application/problem+json` with a stable `type`. Every answer carries `X-Request-ID` and `Server-Timing`.
+Once an API key was made, every call but `/health` needs one: `Authorization: Bearer KEY`.
 """
 
 
@@ -41,9 +60,15 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.metrics = metrics
+    app.add_middleware(AccessMiddleware)
     app.add_middleware(RequestMiddleware, metrics=metrics, max_body_bytes=settings.max_body_bytes)
     install_error_handlers(app)
     patch_fastapi(app, redirect_from_root_to_docs=not settings.ui)  # /docs from files of ours, not a CDN's
-    for part in (health, models, embed, read, recognize, classify, collections, items, search, jobs, fallback):
+    describe_keys(app)
+    for part in (health, session):
         app.include_router(part.router)
+    asked = (models, embed, read, recognize, classify, collections, items, search, identify, jobs)
+    for part in (*asked, observations, review, taxa):
+        app.include_router(part.router, dependencies=[Depends(check_role)], responses=REFUSALS)
+    app.include_router(fallback.router)
     return app

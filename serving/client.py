@@ -14,6 +14,15 @@ from urllib.parse import quote
 import httpx
 from pydantic import BaseModel
 
+from serving.review_schemas import (
+    IdentifyResponse,
+    NextResponse,
+    ObservationInfo,
+    ObservationPage,
+    PolicyInfo,
+    TaxonInfo,
+    TaxonList,
+)
 from serving.schemas import (
     ClassifyResponse,
     CollectionInfo,
@@ -29,6 +38,7 @@ from serving.schemas import (
     RecognizeResponse,
     SearchResponse,
 )
+from serving.schemas_session import SessionInfo
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Picture = Path | bytes
@@ -49,11 +59,32 @@ class ServiceUnreachable(Exception):
 
 
 class Client:
-    """Calls a running service. Pictures are paths or the bytes of an image file."""
+    """Calls a running service. Pictures are paths or the bytes of an image file.
 
-    def __init__(self, base_url: str, *, timeout: float = 60.0, transport: httpx.BaseTransport | None = None) -> None:
+    `key` is an API key; `reviewer` is who votes, where the service needs no key.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        key: str | None = None,
+        reviewer: str | None = None,
+        *,
+        timeout: float = 60.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        key = (key or "").strip()  # as it comes from a file or a pipe
+        headers = {b"Authorization": f"Bearer {key}".encode()} if key else {}
+        if reviewer:
+            headers[b"X-Reviewer"] = quote(reviewer, safe="").encode()
         # trust_env=False: a proxy set for the internet must not stand between us and our own service.
-        self._http = httpx.Client(base_url=base_url, timeout=timeout, transport=transport, trust_env=False)
+        self._http = httpx.Client(
+            base_url=base_url,
+            headers=headers,
+            timeout=timeout,
+            transport=transport,
+            trust_env=False,
+        )
 
     def __enter__(self) -> Self:
         """Use as a context manager to close the connections at the end."""
@@ -71,6 +102,10 @@ class Client:
     def ready(self) -> Health:
         """Whether the service is ready to work."""
         return self._call(Health, "GET", "/health/ready")
+
+    def session(self) -> SessionInfo:
+        """Who the service takes us for, and whether it needs a key."""
+        return self._call(SessionInfo, "GET", "/v1/session")
 
     def models(self) -> ModelList:
         """The models in use."""
@@ -158,6 +193,74 @@ class Client:
         form = {"k": str(k)} | {name: value for name, value in wishes.items() if value is not None}
         path = f"{_collection(collection)}/search"
         return self._call(SearchResponse, "POST", path, files=[_part("image", image)], data=form)
+
+    def identify(
+        self, collection: str, images: Sequence[Picture], prior: Mapping[str, float] | None = None
+    ) -> IdentifyResponse:
+        """What one organism in 1 to 5 pictures probably is."""
+        form = {"prior": json.dumps(prior)} if prior else {}
+        files = [_part("images", image) for image in images]
+        return self._call(IdentifyResponse, "POST", f"{_collection(collection)}/identify", files=files, data=form)
+
+    def submit_observation(
+        self, collection: str, images: Sequence[Picture], **circumstances: str | float | None
+    ) -> ObservationInfo:
+        """Send in an organism: `observed`, `latitude`, `longitude`, `place`, `observer`, `notes`, `organs`, `prior`."""
+        form = {"collection": collection}
+        form |= {name: str(value) for name, value in circumstances.items() if value is not None}
+        files = [_part("images", image) for image in images]
+        return self._call(ObservationInfo, "POST", "/v1/observations", files=files, data=form)
+
+    def observation(self, number: int) -> ObservationInfo:
+        """One observation."""
+        return self._call(ObservationInfo, "GET", f"/v1/observations/{number}")
+
+    def observations(
+        self, collection: str | None = None, status: str | None = None, cursor: int = 0, limit: int = 20
+    ) -> ObservationPage:
+        """A page of observations, in the order they came."""
+        wishes = {"collection": collection, "status": status, "cursor": cursor, "limit": limit}
+        wanted = {name: value for name, value in wishes.items() if value is not None}
+        return self._call(ObservationPage, "GET", "/v1/observations", params=wanted)
+
+    def next_observation(self, collection: str, skip: Sequence[int] = ()) -> NextResponse | None:
+        """The next observation to review, held for the caller; None if nothing waits."""
+        body = {"collection": collection, "skip": list(skip)}
+        response = self._send("POST", "/v1/review/next", json=body)
+        return None if response.status_code == 204 else NextResponse.model_validate_json(response.content)
+
+    def vote(self, number: int, kind: str, **said: Any) -> ObservationInfo:
+        """Say what an observation is: `taxon_id`, or `name` and `rank`, and a `comment`."""
+        return self._call(ObservationInfo, "POST", f"/v1/observations/{number}/votes", json={"kind": kind, **said})
+
+    def undo(self, number: int) -> ObservationInfo:
+        """Take one's vote back."""
+        return self._call(ObservationInfo, "POST", f"/v1/observations/{number}/undo")
+
+    def release(self, number: int) -> None:
+        """Give an observation back without a vote."""
+        self._send("DELETE", f"/v1/observations/{number}/lease")
+
+    def policy(self, collection: str) -> PolicyInfo:
+        """How a collection's observations are decided."""
+        return self._call(PolicyInfo, "GET", f"{_collection(collection)}/policy")
+
+    def set_policy(self, collection: str, policy: PolicyInfo) -> PolicyInfo:
+        """Change it."""
+        return self._call(PolicyInfo, "PUT", f"{_collection(collection)}/policy", json=policy.model_dump())
+
+    def taxa(self, name: str = "", cursor: int = 0, limit: int = 50) -> TaxonList:
+        """Taxa with `name` in one of their names."""
+        wanted: dict[str, str | int] = {"name": name, "cursor": cursor, "limit": limit}
+        return self._call(TaxonList, "GET", "/v1/taxa", params=wanted)
+
+    def make_taxon(self, name: str, **known: Any) -> TaxonInfo:
+        """A new taxon: `rank`, `parent`, `synonyms`, `common_names`, `gbif_key`."""
+        return self._call(TaxonInfo, "POST", "/v1/taxa", json={"name": name, **known})
+
+    def change_taxon(self, number: int, change: str, **wanted: Any) -> httpx.Response:
+        """`rename` (name), `place` (parent), `merge` (into) or `split` (parts)."""
+        return self._send("POST", f"/v1/taxa/{number}/{change}", json=wanted)
 
     def import_archive(self, collection: str, archive: Path, label: str | None = None) -> JobInfo:
         """Add the pictures of a zip file to a collection, in the background; ask `job` how far it is."""

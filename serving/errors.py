@@ -12,6 +12,7 @@ ReadleafError
 │   └── PortInUse             another process listens there
 ├── EntryRefused              one file of an archive cannot be taken; its job notes it and goes on
 ├── OverlayUnusable           `readleaf read --overlay` names what cannot be written
+├── KeyUnknown                `readleaf keys revoke` names a key that was never made
 └── RequestError              one request cannot be answered; becomes problem+json
     ├── NotFound              404
     │   ├── CollectionMissing 404
@@ -23,6 +24,10 @@ ReadleafError
     │   ├── TaxonMissing      404
     │   └── VoteMissing       404  nothing of one's own to take back
     ├── MethodNotAllowed      405
+    ├── KeyMissing            401  no key, or one that is unknown, expired or revoked
+    ├── RoleTooLow            403  the key is for less than this
+    ├── HostRefused           403  asked by a name of another machine while no API key exists
+    ├── ReviewerUnnamed       422  what is said needs somebody who says it
     ├── RequestInvalid        422  a field is missing or has the wrong form
     ├── BodyMalformed         400  the body cannot be parsed
     ├── BodyTooLarge          413
@@ -34,6 +39,7 @@ ReadleafError
     ├── RegionOutside         422  a part that the picture does not have
     ├── PriorInvalid          422  unknown labels, or weights that are none
     ├── ArchiveBroken         422  not a zip file, or one with too many files
+    ├── TaxonomyBroken        422  neither a table of taxa nor a Darwin Core archive
     ├── CollectionExists      409
     ├── PictureExists         409  the collection holds this very file already
     ├── LeaseMissing          409  somebody else has the observation, or nobody
@@ -103,6 +109,10 @@ class EntryRefused(ReadleafError):
 
 class OverlayUnusable(ReadleafError):
     """A place for drawn pictures that cannot be written."""
+
+
+class KeyUnknown(ReadleafError):
+    """A number that no API key has."""
 
 
 class RequestError(ReadleafError):
@@ -194,6 +204,30 @@ class MethodNotAllowed(RequestError):
     status, kind, title = 405, "method-not-allowed", "This address does not take that method"
 
 
+class KeyMissing(RequestError):
+    """No key came with the request, or one that lets nobody in."""
+
+    status, kind, title = 401, "key-missing", "A valid API key is needed"
+
+
+class RoleTooLow(RequestError):
+    """The key's role does not reach that far."""
+
+    status, kind, title = 403, "role-too-low", "The key's role does not allow this"
+
+
+class HostRefused(RequestError):
+    """A name that is not this machine's own: a page elsewhere may have pointed it here (DNS rebinding)."""
+
+    status, kind, title = 403, "host-refused", "Without API keys only this machine is answered"
+
+
+class ReviewerUnnamed(RequestError):
+    """A vote or a lease without a name."""
+
+    status, kind, title = 422, "reviewer-unnamed", "A reviewer needs a name"
+
+
 class BodyMalformed(RequestError):
     """The body cannot be parsed, or broke off."""
 
@@ -258,6 +292,12 @@ class ArchiveBroken(RequestError):
     """A file that is no zip archive, or one that nobody should unpack."""
 
     status, kind, title = 422, "archive-broken", "The archive cannot be read"
+
+
+class TaxonomyBroken(RequestError):
+    """A file that is neither a table of taxa nor a Darwin Core archive of them."""
+
+    status, kind, title = 422, "taxonomy-broken", "The file of taxa cannot be read"
 
 
 class CollectionExists(RequestError):

@@ -268,6 +268,24 @@ class Library:
             items = {item.id: item for item in rows}
         return [Neighbour(items[number], similarity) for number, similarity in found if number in items]
 
+    def crowding(self, collection_name: str, items: Sequence[int], rank: int) -> list[float]:
+        """For each of these items the similarity to its `rank`-th neighbour; nothing if some have not so many."""
+        with self._database.reading() as session:
+            collection = find_collection(session, collection_name)
+            rows = session.execute(select(Item.id, Item.embedding).where(Item.id.in_(items))).all()
+        vectors = {row.id: np.frombuffer(row.embedding, dtype="<f4") for row in rows}
+        index = self._indexes[collection.id]
+        found = []
+        for item in items:
+            if item not in vectors or len(vectors[item]) != index.dim:
+                return []
+            # It is its own nearest neighbour, and does not count; a twin of it does.
+            near = [similarity for number, similarity in index.search(vectors[item], rank + 1) if number != item]
+            if len(near) < rank:
+                return []
+            found.append(near[rank - 1])
+        return found
+
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A session that sees one state of the database throughout."""

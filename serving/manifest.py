@@ -46,6 +46,11 @@ class Similarity(_Frozen):
     reject_below: float | None = Field(
         default=None, ge=-1, le=1, description="a picture whose nearest neighbour is less alike is none of the known"
     )
+    familiar_from: float | None = Field(
+        default=None,
+        description="an organism less at home among its neighbours than this is none of the known; "
+        "`serving/pipelines/identify.py` says how that is counted",
+    )
 
 
 class Canvas(_Frozen):

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from serving.errors import BodyTooLarge, InternalError
+from serving.errors import BodyTooLarge, InternalError, RequestError
 from serving.metrics import Metrics
 from serving.problems import problem_response
 from serving.timing import Timings
@@ -64,10 +64,8 @@ class RequestMiddleware:
         too_large = f"the request is larger than {self._limit:,} bytes, the most this server takes"
         announced = headers.get("content-length", "")
         if announced.isdigit() and int(announced) > self._limit:
-            if headers.get("expect", "").lower() != "100-continue":
-                await _drain(receive)
             error = BodyTooLarge(too_large, headers={"Connection": "close"})
-            await problem_response(error, scope["request_id"])(scope, receive, send)
+            await refuse(error, scope, receive, send)
             return
         received = 0
 
@@ -91,6 +89,13 @@ class RequestMiddleware:
         write("request", method=method, path=scope["path"], status=status, ms=round(1000 * seconds, 1))
 
 
+async def refuse(error: RequestError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with an error before the body was read."""
+    if Headers(scope=scope).get("expect", "").lower() != "100-continue":
+        await _drain(receive)
+    await problem_response(error, scope["request_id"])(scope, receive, send)
+
+
 def _request_id(headers: Headers) -> str:
     given = headers.get("x-request-id", "")
     return given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex[:16]
@@ -102,5 +107,5 @@ async def _drain(receive: Receive) -> None:
         async with asyncio.timeout(DRAIN_SECONDS):
             while (await receive()).get("more_body", False):
                 pass
-    except TimeoutError:
+    except (TimeoutError, HTTPException):  # too slow, or larger than any body may be
         return

@@ -6,6 +6,7 @@ import signal
 import socket
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 
 import structlog
@@ -14,9 +15,10 @@ from fastapi import FastAPI
 
 from serving.app import create_app
 from serving.errors import AddressRefused, PortInUse
+from serving.keys import any_keys
 from serving.logs import configure_logs
-from serving.services import prepare_data_folder
 from serving.settings import Settings
+from serving.store.database import FILE_NAME, open_database, prepare_data_folder
 
 log = structlog.get_logger()
 
@@ -31,8 +33,11 @@ def run_server(settings: Settings, mount_page: MountPage | None = None) -> None:
     configure_logs(settings.log_level, settings.log_format)
     warnings.filterwarnings("ignore", module="PIL")  # odd metadata in an upload is no news to the operator
     prepare_data_folder(settings.data_dir)  # before the page, which writes there
-    with open_socket(settings.host, settings.port) as listener:
+    open_to_others = not is_loopback(settings.host)
+    with open_socket(settings.host, settings.port, keys=open_to_others and _keys_made(settings.data_dir)) as listener:
         url = address_of(listener)
+        if open_to_others:
+            log.warning("open to other machines, without encryption; put a proxy with TLS in front", host=settings.host)
         app = create_app(settings)
         if mount_page is not None:
             mount_page(app, url)
@@ -53,18 +58,24 @@ async def _serve(app: FastAPI, listener: socket.socket, url: str) -> None:
         await uvicorn.Server(config).serve(sockets=[listener])
 
 
-def open_socket(host: str, port: int) -> socket.socket:
-    """Bind to a loopback address; the port may be 0 for any free one."""
-    address = "127.0.0.1" if host == "localhost" else host
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address; raises AddressRefused for what is none."""
     try:
-        loopback = ipaddress.ip_address(address).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
-        raise AddressRefused(f"{host!r} is not an address; use 127.0.0.1, ::1 or localhost") from None
-    if not loopback:
+        raise AddressRefused(
+            f"{host!r} is not an address; use 127.0.0.1, ::1 or localhost, or with API keys another such as 0.0.0.0"
+        ) from None
+
+
+def open_socket(host: str, port: int, *, keys: bool = False) -> socket.socket:
+    """Bind to an address, with API keys any, else loopback only; the port may be 0 for any free one."""
+    if not is_loopback(host) and not keys:
         raise AddressRefused(
             f"without API keys Readleaf answers this machine only, and {host} is open to others; "
-            "use 127.0.0.1, ::1 or localhost"
+            "make a key with `readleaf keys create`, or use 127.0.0.1, ::1 or localhost"
         )
+    address = "127.0.0.1" if host == "localhost" else host
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -82,9 +93,15 @@ def open_socket(host: str, port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> str:
-    """The URL that reaches a bound socket."""
+    """The URL that reaches a bound socket from this machine."""
     host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # listens everywhere; nothing can be sent there
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _keys_made(data_dir: Path) -> bool:
+    with open_database(data_dir / FILE_NAME) as database, database.reading() as session:
+        return any_keys(session)
 
 
 def _exit_quietly(_signal: int, _frame: FrameType | None) -> None:

@@ -13,23 +13,25 @@ import structlog
 from fastapi import Depends, Request
 
 from serving.admission import Admission
-from serving.errors import DataFolderUnusable
 from serving.images import ImageLimits
 from serving.jobs import Jobs
+from serving.keys import KeyRing
 from serving.library import Library
 from serving.manifest import EmbedderManifest
 from serving.metrics import Metrics
 from serving.pipelines.classify import Classifiers, open_classifiers
 from serving.pipelines.detect import Detector
 from serving.pipelines.embed import Embedder
+from serving.pipelines.observe import Identifier
 from serving.pipelines.read import Reader
 from serving.pipelines.recognize import Recognizer
 from serving.repository import StoredModel, load_repository, manifest_as, model_of
+from serving.review.desk import ReviewDesk
 from serving.runtime import Runtime
 from serving.runtime.in_process import InProcessRuntime
 from serving.settings import Settings
 from serving.starter import read_starter
-from serving.store.database import open_database
+from serving.store.database import FILE_NAME, open_database, prepare_data_folder
 from serving.timing import Timings
 
 log = structlog.get_logger()
@@ -40,6 +42,7 @@ class Services:
     """The parts that routes call."""
 
     settings: Settings
+    keys: KeyRing
     models: Mapping[str, StoredModel]
     runtime: Runtime
     admission: Admission
@@ -48,6 +51,8 @@ class Services:
     reader: Reader
     classifiers: Classifiers
     library: Library
+    identifier: Identifier
+    desk: ReviewDesk
     jobs: Jobs
 
 
@@ -64,25 +69,29 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
     limits = ImageLimits.of(settings)
     with (
         ThreadPoolExecutor(threads, thread_name_prefix="worker") as workers,
-        open_database(settings.data_dir / "readleaf.db") as database,
+        open_database(settings.data_dir / FILE_NAME) as database,
         closing(Library(database, settings.data_dir, model=manifest.sha256, dim=manifest.dim)) as library,
     ):
         if settings.starter:
             _offer_starter(library, models["embedder"].folder / "starter.npz", manifest)
         embedder = Embedder(runtime, manifest, limits, workers)
         recognizer = Recognizer(runtime, reads, limits, workers)
+        classifiers = open_classifiers(models, runtime, limits, workers)
         jobs = Jobs(database, library, embedder.embed_one, settings.data_dir / "jobs", settings.max_image_bytes)
         with closing(jobs):
             yield Services(
                 settings=settings,
+                keys=KeyRing(database),
                 models=models,
                 runtime=runtime,
                 admission=Admission(settings.max_running, settings.max_waiting, metrics),
                 embedder=embedder,
                 recognizer=recognizer,
                 reader=Reader(Detector(runtime, finds), recognizer, limits, workers),
-                classifiers=open_classifiers(models, runtime, limits, workers),
+                classifiers=classifiers,
                 library=library,
+                identifier=Identifier(embedder, classifiers.default(), library, workers),
+                desk=ReviewDesk(library),
                 jobs=jobs,
             )
 
@@ -98,18 +107,6 @@ def _offer_starter(library: Library, file: Path, embedder: EmbedderManifest) -> 
         return
     if count := library.add_starter(starter):
         log.info("starter collection made", collection=starter.name, items=count)
-
-
-def prepare_data_folder(folder: Path) -> None:
-    """Make the data folder if need be; raises DataFolderUnusable when it cannot be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataFolderUnusable(
-            f"the data folder {folder} cannot be made ({error.strerror}); set READLEAF_DATA_DIR"
-        ) from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise DataFolderUnusable(f"the data folder {folder} cannot be written; set READLEAF_DATA_DIR")
 
 
 def _services(request: Request) -> Services:

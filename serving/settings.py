@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from serving.errors import SettingsInvalid
 
 MEGABYTE = 1_000_000
-OF_CLIENTS = {"READLEAF_URL"}  # where a command finds a running service; nothing that one is started with
+OF_CLIENTS = {"READLEAF_URL", "READLEAF_KEY"}  # how a command reaches a running service; not what one is started with
 
 
 class Settings(BaseSettings):

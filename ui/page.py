@@ -7,10 +7,11 @@ import gradio as gr
 from fastapi import FastAPI
 
 from serving.client import Client
-from ui import classify, compare, read, similar
+from ui import classify, compare, identify, read, similar, verify
 from ui.gallery import FOLDER as GALLERY
 from ui.samples import draw_samples
 from ui.theme import HEAD, THEME
+from ui.visitor import VisitorClient
 from ui.words import draw_words
 
 HERE = Path(__file__).parent
@@ -33,9 +34,11 @@ def build_page(client: Client, folder: Path) -> gr.Blocks:
     page: gr.Blocks
     with gr.Blocks(title="Readleaf", analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         gr.HTML(HEADER, padding=False)
-        with gr.Tabs():
+        with gr.Tabs() as tabs:
             similar.build_tab(page, client, folder / "uploads", samples["sunflower"])
             classify.build_tab(page, client, samples["sunflower"])
+            identify.build_tab(page, client, samples["sunflower"])
+            verify.build_tab(tabs)
             read.build_tab(client, draw_words(folder / "samples"))
             compare.build_tab(client, samples)
     return page
@@ -47,10 +50,10 @@ def mount_page(app: FastAPI, api_url: str, *, data_dir: Path, max_file_size: int
     os.environ["GRADIO_TEMP_DIR"] = str(folder / "uploads")
     gr.mount_gradio_app(
         app,
-        build_page(Client(api_url), folder),
+        build_page(VisitorClient(api_url), folder),
         path="/",
         theme=THEME,
-        css_paths=HERE / "style.css",
+        css_paths=[HERE / "style.css", HERE / "verify.css"],
         head=HEAD,
         max_file_size=max_file_size,
         allowed_paths=[str(folder / "samples"), str(GALLERY)],

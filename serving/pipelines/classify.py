@@ -107,6 +107,10 @@ class Classifiers:
         """One of them; without a name the one that ships, or the only one. Raises ModelMissing."""
         return self._known[name_of(self._known, name)]
 
+    def default(self) -> Classifier | None:
+        """The one that ships, if it is there."""
+        return self._known.get(DEFAULT)
+
 
 def name_of(known: Iterable[str], name: str | None) -> str:
     """Which of the known models is meant; raises ModelMissing."""

@@ -21,13 +21,16 @@ def score_of(similarity: float) -> float:
     return (1 + similarity) / 2
 
 
-def vote(neighbours: Sequence[Neighbour]) -> list[Vote]:
-    """Each labelled neighbour votes with the weight of its cosine similarity, below 0 with none; best label first."""
+def vote(neighbours: Sequence[Neighbour], power: float = 1.0) -> list[Vote]:
+    """Each labelled neighbour votes with the weight of its cosine similarity, below 0 with none; best label first.
+
+    With a higher `power` near ones count more.
+    """
     weights: dict[str, float] = defaultdict(float)
     counts: dict[str, int] = defaultdict(int)
     for neighbour in neighbours:
         if neighbour.item.label is not None:
-            weights[neighbour.item.label] += max(0.0, neighbour.similarity)
+            weights[neighbour.item.label] += max(0.0, neighbour.similarity) ** power
             counts[neighbour.item.label] += 1
     total = sum(weights.values())
     ranked = sorted(weights, key=lambda label: (-weights[label], label))

@@ -8,10 +8,9 @@ knows better. The most exact taxon that fits is taken.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-Rule = Literal["one_expert", "two_thirds"]
-Status = Literal["needs_review", "verified", "rejected", "uncertain"]
+from serving.store.review_tables import Rule, Status
+
 Lineage = Callable[[int], Sequence[int]]  # a taxon, its parent, and so on up to the root
 
 LEAST_VOTES = 2

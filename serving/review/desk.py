@@ -14,9 +14,9 @@ from serving.review.observations import NewObservation, events_of, find_observat
 from serving.review.settling import policy_of, settle
 from serving.review.votes import NewVote, cast_vote, send_back, take_back, votes_of
 from serving.store.questions import find_collection
-from serving.store.review_tables import Event, Lease, Observation, ObservationImage, ReviewPolicy, Taxon, Vote
+from serving.store.review_tables import Event, Lease, Observation, ObservationImage, ReviewPolicy, Rule, Taxon, Vote
 from serving.store.tables import Collection as CollectionRow
-from serving.store.tables import now
+from serving.store.tables import Item, now
 
 Answer = TypeVar("Answer")
 
@@ -31,6 +31,7 @@ class Seen:
     votes: list[Vote]
     events: list[Event]
     taxa: dict[int, Taxon]  # all that are named in it; of one that was merged, the one it is now
+    evidence: dict[int, Item]  # items that were neighbours, those that are still there
     lease: Lease | None
     blind: bool
 
@@ -126,7 +127,7 @@ class ReviewDesk:
         with self._library.read() as session:
             return policy_of(session, find_collection(session, collection).id)
 
-    def set_policy(self, collection: str, *, rule: str, blind: bool, random_share: float) -> ReviewPolicy:
+    def set_policy(self, collection: str, *, rule: Rule, blind: bool, random_share: float) -> ReviewPolicy:
         """Change it; what waits is decided anew, what is decided stays."""
 
         def work(session: Session) -> ReviewPolicy:
@@ -156,6 +157,12 @@ class ReviewDesk:
         """Taxa with `text` in one of their names."""
         with self._library.read() as session:
             return taxonomy.search_taxa(session, text, limit, after)
+
+    def known_taxa(self, labels: Sequence[str]) -> dict[str, Taxon]:
+        """The taxa of labels, of those that have one."""
+        with self._library.read() as session:
+            found = session.scalars(select(Taxon).where(Taxon.name.in_(labels), Taxon.retired.is_(False)))
+            return {taxon.name: taxon for taxon in found}
 
     def taxon_history(self, number: int) -> Sequence[Event]:
         """What happened to a taxon."""
@@ -232,9 +239,15 @@ def _seen(session: Session, observation: Observation) -> Seen:
         votes,
         events_of(session, observation.id),
         {number: _now(session, number) for number in named if number is not None},
+        _items(session, observation),
         lease if lease is not None and lease.expires > now() else None,
         policy_of(session, observation.collection_id).blind,
     )
+
+
+def _items(session: Session, observation: Observation) -> dict[int, Item]:
+    named = [number for each in observation.identification["predictions"] for number, _ in each["evidence"]]
+    return {item.id: item for item in session.scalars(select(Item).where(Item.id.in_(named)))}
 
 
 def _now(session: Session, number: int) -> Taxon:

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from serving.review.consensus import OPEN, Ballot, Outcome, Rule, decide
+from serving.review.consensus import OPEN, Ballot, Outcome, decide
 from serving.review.history import note
 from serving.review.taxonomy import lineage_in
 from serving.store.review_tables import Observation, ObservationImage, ReviewPolicy, Taxon, Vote
@@ -28,9 +28,9 @@ def standing_votes(session: Session, observation_id: int) -> list[Vote]:
 def settle(session: Session, observation: Observation, who: str) -> None:
     """Decide, or take a decision back; what the votes had put into the collection follows."""
     votes = standing_votes(session, observation.id)
-    rule: Rule = "two_thirds" if policy_of(session, observation.collection_id).rule == "two_thirds" else "one_expert"
+    rule = policy_of(session, observation.collection_id).rule
     outcome = decide([Ballot(vote.kind, vote.taxon_id) for vote in votes], rule, lineage_in(session))
-    if outcome == Outcome(observation.status, observation.taxon_id):  # type: ignore[arg-type]
+    if outcome == Outcome(observation.status, observation.taxon_id):
         return
     observation.status, observation.taxon_id = outcome.status, outcome.taxon
     observation.decided = _decided(outcome)

@@ -2,6 +2,8 @@
 
 from fastapi import APIRouter, Request, Response
 
+from serving import errors
+from serving.problems import describe
 from serving.schemas import Health
 
 router = APIRouter(tags=["health"])
@@ -28,7 +30,8 @@ async def ready(request: Request, response: Response) -> Health:
 @router.get(
     "/metrics",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {}}, "description": "Prometheus text"}},
+    responses=describe(errors.KeyMissing, errors.HostRefused)
+    | {200: {"content": {"text/plain": {}}, "description": "Prometheus text"}},
 )
 async def metrics(request: Request) -> Response:
     """Counters and timings for Prometheus."""

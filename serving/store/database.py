@@ -1,6 +1,7 @@
 """Opens the database: SQLite in the data folder, brought to the newest version of the tables."""
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +14,9 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
 
-from serving.errors import DatabaseUnusable
+from serving.errors import DatabaseUnusable, DataFolderUnusable
 
+FILE_NAME = "readleaf.db"  # in the data folder
 MIGRATIONS = Path(__file__).parent / "migrations"
 BUSY_MILLISECONDS = 20_000
 
@@ -38,6 +40,18 @@ class Database:
         """A session whose work is kept whole at the end, or not at all."""
         with Session(self._writing, expire_on_commit=False) as session, session.begin():
             yield session
+
+
+def prepare_data_folder(folder: Path) -> None:
+    """Make the data folder if need be; raises DataFolderUnusable when it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataFolderUnusable(
+            f"the data folder {folder} cannot be made ({error.strerror}); set READLEAF_DATA_DIR"
+        ) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise DataFolderUnusable(f"the data folder {folder} cannot be written; set READLEAF_DATA_DIR")
 
 
 @contextmanager

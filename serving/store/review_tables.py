@@ -1,7 +1,7 @@
 """Tables of observations, of what experts say of them, and of who they are."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, String, text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -9,6 +9,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 from serving.store.tables import Moment, Table, now
 
 LIVE = text("retired = 0")
+Rule = Literal["one_expert", "two_thirds"]
+Status = Literal["needs_review", "verified", "rejected", "uncertain"]
 
 
 class Taxon(Table):
@@ -39,7 +41,7 @@ class ReviewPolicy(Table):
     __tablename__ = "review_policies"
 
     collection_id: Mapped[int] = mapped_column(ForeignKey("collections.id", ondelete="CASCADE"), primary_key=True)
-    rule: Mapped[str] = mapped_column(String(20), default="one_expert")
+    rule: Mapped[Rule] = mapped_column(String(20), default="one_expert")
     blind: Mapped[bool] = mapped_column(default=False)
     random_share: Mapped[float] = mapped_column(default=0.1)
 
@@ -56,7 +58,7 @@ class Observation(Table):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     collection_id: Mapped[int] = mapped_column(ForeignKey("collections.id", ondelete="CASCADE"))
-    status: Mapped[str] = mapped_column(String(20), default="needs_review")
+    status: Mapped[Status] = mapped_column(String(20), default="needs_review")
     taxon_id: Mapped[int | None] = mapped_column(ForeignKey("taxa.id"))  # what the votes made of it
     observed: Mapped[str | None] = mapped_column(String(40))  # a date or a time, as exact as it is known
     latitude: Mapped[float | None]

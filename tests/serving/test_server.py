@@ -12,6 +12,17 @@ def test_without_keys_only_loopback(host):
         open_socket(host, 0)
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::"])
+def test_the_refusal_says_what_to_do(host):
+    with pytest.raises(AddressRefused, match="readleaf keys create"):
+        open_socket(host, 0)
+
+
+def test_with_keys_any_address():
+    with open_socket("0.0.0.0", 0, keys=True) as listener:
+        assert address_of(listener).startswith("http://127.0.0.1:")  # where this machine reaches it
+
+
 def test_what_is_no_address():
     with pytest.raises(AddressRefused, match="'leaf' is not an address"):
         open_socket("leaf", 0)

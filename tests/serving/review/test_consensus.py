@@ -29,7 +29,15 @@ def verified(taxon):
 
 @pytest.mark.parametrize(
     ("votes", "outcome"),
-    [("", OPEN), ("3", verified(3)), ("2", verified(2)), ("34", verified(4)), ("?", UNCERTAIN), ("x", REJECTED), ("3x", REJECTED)],
+    [
+        ("", OPEN),
+        ("3", verified(3)),
+        ("2", verified(2)),
+        ("34", verified(4)),
+        ("?", UNCERTAIN),
+        ("x", REJECTED),
+        ("3x", REJECTED),
+    ],
 )
 def test_one_expert_decides(votes, outcome):
     assert decide(ballots(votes), "one_expert", lineage) == outcome

@@ -340,7 +340,11 @@ class Reviewers(RuleBasedStateMachine):
         self.count += 1
         self.desk.submit("c", observation(self.count), "visitor")
 
-    @rule(who=st.sampled_from(PEOPLE), choice=st.integers(0, 20), kind=st.sampled_from(["taxon"] * 4 + ["cannot_tell", "not_an_organism"]))
+    @rule(
+        who=st.sampled_from(PEOPLE),
+        choice=st.integers(0, 20),
+        kind=st.sampled_from(["taxon"] * 4 + ["cannot_tell", "not_an_organism"]),
+    )
     def vote(self, who, choice, kind):
         seen, _ = self.desk.next("c", who)
         if seen is not None:
