@@ -89,7 +89,7 @@ def measure(name: str, config: ClassifierTraining, data: list[Path]) -> None:
     best = train(name, config, data)
     model = load_classifier(best)
     figures = evaluate_classifier(model, data, config.test_size, sources=config.sources, strangers=False).keep(best)
-    results[name] = asdict(figures)
+    results = read_results() | {name: asdict(figures)}  # another process may have measured others meanwhile
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 

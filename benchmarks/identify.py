@@ -94,8 +94,8 @@ def report(found: Found, truth: NDArray[np.int64], sets: Sets) -> str:
 `python benchmarks/identify.py`: {len(truth)} validation pictures of {len(np.unique(truth))} kinds of flowers and leaves
 (`plants`), {len(sets.train.labels)} training pictures as the collection. The first three rows stand on the same
 vectors, those of the embedder that ships: its nearest neighbours, their vote weighted by similarity as the service
-counts it, and a linear layer learned by cross-entropy on the training pictures' vectors ({STEPS} steps, the best of four
-settings on these same validation pictures). The classifier has a backbone of its own, tuned with ESupCon.
+counts it, and a linear layer learned by cross-entropy on the training pictures' vectors ({STEPS} steps, the best of
+four settings on these same validation pictures). The classifier has a backbone of its own, tuned with ESupCon.
 
 | | accuracy | macro-F1 | median of the species | lower quartile | species never right |
 |---|---|---|---|---|---|

@@ -15,6 +15,7 @@ from serving.routes import (
     classify,
     collections,
     embed,
+    exports,
     fallback,
     health,
     identify,
@@ -68,7 +69,7 @@ def create_app(settings: Settings) -> FastAPI:
     for part in (health, session):
         app.include_router(part.router)
     asked = (models, embed, read, recognize, classify, collections, items, search, identify, jobs)
-    for part in (*asked, observations, review, taxa):
+    for part in (*asked, observations, review, taxa, exports):
         app.include_router(part.router, dependencies=[Depends(check_role)], responses=REFUSALS)
     app.include_router(fallback.router)
     return app

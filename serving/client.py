@@ -15,11 +15,13 @@ import httpx
 from pydantic import BaseModel
 
 from serving.review_schemas import (
+    FiguresInfo,
     IdentifyResponse,
     NextResponse,
     ObservationInfo,
     ObservationPage,
     PolicyInfo,
+    TaxaImported,
     TaxonInfo,
     TaxonList,
 )
@@ -257,6 +259,14 @@ class Client:
     def make_taxon(self, name: str, **known: Any) -> TaxonInfo:
         """A new taxon: `rank`, `parent`, `synonyms`, `common_names`, `gbif_key`."""
         return self._call(TaxonInfo, "POST", "/v1/taxa", json={"name": name, **known})
+
+    def import_taxa(self, file: Path) -> TaxaImported:
+        """Take a taxonomy in: CSV, TSV or a Darwin Core archive."""
+        return self._call(TaxaImported, "POST", "/v1/taxa/import", files={"file": (file.name, file.read_bytes())})
+
+    def figures(self, collection: str) -> FiguresInfo:
+        """How a collection's review goes."""
+        return self._call(FiguresInfo, "GET", "/v1/review/figures", params={"collection": collection})
 
     def change_taxon(self, number: int, change: str, **wanted: Any) -> httpx.Response:
         """`rename` (name), `place` (parent), `merge` (into) or `split` (parts)."""

@@ -210,6 +210,57 @@ class VoteRequest(BaseModel):
         return self
 
 
+class AccuracyInfo(BaseModel):
+    """How often the first prediction was what experts decided, or something more exact."""
+
+    right: int
+    total: int = Field(description="verified observations")
+    silent: int = Field(description="of these, how many had no prediction; they are not right")
+    left_out: int = Field(description="rejected or uncertain: there is nothing to compare with")
+    share: float | None
+    low: float | None = Field(description="the interval that holds the share in 95 of 100 cases")
+    high: float | None
+
+
+class ConfusionInfo(BaseModel):
+    """What experts made of a prediction."""
+
+    predicted: str
+    decided: str
+    count: int
+
+
+class FiguresInfo(BaseModel):
+    """How a collection's review goes."""
+
+    statuses: dict[str, int] = Field(description="observations by status")
+    waiting: int
+    decisions_last_day: int
+    decisions_an_hour: float | None = Field(description="over the hours of the last day in which there were any")
+    votes: int = Field(description="that stand")
+    people: int
+    compared: int = Field(description="observations with two standing votes or more")
+    agreement: float | None = Field(description="Krippendorff's alpha over these; null where it says nothing")
+    accuracy: AccuracyInfo = Field(description="of the model, on the random share")
+    biased_accuracy: AccuracyInfo = Field(description="on all that is decided; doubtful ones are decided first")
+    confusions: list[ConfusionInfo] = Field(description="what experts correct most")
+
+
+class SkippedRow(BaseModel):
+    """A row that could not be taken."""
+
+    line: int
+    reason: str
+
+
+class TaxaImported(BaseModel):
+    """What became of a taxonomy's rows."""
+
+    made: int
+    known: int = Field(description="taxa that were there already")
+    skipped: list[SkippedRow] = Field(description="the first thousand")
+
+
 class PolicyInfo(BaseModel):
     """How the observations of a collection are decided."""
 

@@ -23,6 +23,7 @@ CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 # Methods, a pattern of the route's path as OpenAPI writes it with {} for its parts, and who may; the first that fits.
 RULES: tuple[tuple[frozenset[str], str, Role], ...] = (
+    (frozenset({"GET"}), r"/v1/review/figures", Role.READ),
     (ASKING | CHANGING, r"/v1/review/.+", Role.EXPERT),
     (CHANGING, r"/v1/observations/{}/.+", Role.EXPERT),  # votes, undo, lease
     (CHANGING, r"/v1/taxa(/.+)?", Role.ADMIN),

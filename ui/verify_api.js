@@ -21,7 +21,7 @@ async function call(method, path, body) {
   if (response.status === 204) return null;
   const answer = await response.json().catch(() => null);
   if (response.ok && answer) return answer;
-  const kind = String(answer?.type ?? "").split("/").pop();
+  const kind = String(answer?.type ?? "").split(":").pop(); // urn:readleaf:problem:KIND
   throw new Refused(response.status, kind, answer?.detail ?? `the service answered ${response.status}`);
 }
 

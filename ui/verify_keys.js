@@ -46,7 +46,7 @@ find(".rv-collection").addEventListener("change", (event) => attempt(() => chang
 
 document.addEventListener("keydown", (event) => {
   if (!seen() || event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
-  if (event.target.closest?.(event.key.startsWith("Arrow") ? `${TYPING}, [role=tab]` : TYPING) || !["work", "empty"].includes(panel)) return;
+  if (event.target.closest?.(TYPING) || !["work", "empty"].includes(panel)) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key, view = VIEWS[key];
   if (panel === "work" && event.shiftKey && MOVES[key]) {
     event.preventDefault();

@@ -10,8 +10,10 @@ from sqlalchemy.orm import Session
 
 from serving.library import Library
 from serving.review import queue, taxonomy
+from serving.review.figures import Figures, figures
 from serving.review.observations import NewObservation, events_of, find_observation, images_of, submit
 from serving.review.settling import policy_of, settle
+from serving.review.taxonomy_import import ImportReport, import_taxa
 from serving.review.votes import NewVote, cast_vote, send_back, take_back, votes_of
 from serving.store.questions import find_collection
 from serving.store.review_tables import Event, Lease, Observation, ObservationImage, ReviewPolicy, Rule, Taxon, Vote
@@ -147,6 +149,18 @@ class ReviewDesk:
         changed = self._write(work)
         self._library.follow(changed.collection_id)
         return changed
+
+    def figures(self, collection: str) -> Figures:
+        """How a collection's review goes."""
+        with self._library.read() as session:
+            return figures(session, find_collection(session, collection).id, now=now())
+
+    def import_taxa(self, source: bytes, who: str) -> ImportReport:
+        """Take a taxonomy in, all rows that can be taken."""
+        report = self._write(lambda session: import_taxa(session, source, who))
+        for collection in report.touched:
+            self._library.follow(collection)
+        return report
 
     def taxon(self, number: int) -> Taxon:
         """A live taxon."""

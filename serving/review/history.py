@@ -7,7 +7,7 @@ voted       somebody said what it is                         facts: vote, kind, 
 withdrawn   a vote was taken back, by its owner or a split   facts: vote
 decided     the votes amount to something else than before   facts: status, taxon, votes, model
 item_added, item_removed                                     facts: item, collection
-taxon_made, renamed, placed, merged (facts: into), split (facts: parts)
+taxon_made, renamed, placed, filled_in, merged (facts: into), split (facts: parts)
 """
 
 from collections.abc import Iterable

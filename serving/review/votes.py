@@ -81,9 +81,15 @@ def send_back(session: Session, taxon: Taxon, name: str, who: str) -> set[int]:
     for vote in votes:
         _withdraw(session, vote, who)
     session.flush()
-    for number in {vote.observation_id for vote in votes}:
+    named = session.scalars(select(Observation.id).where(Observation.taxon_id == taxon.id))
+    for number in sorted({*named, *(vote.observation_id for vote in votes)}):
         observation = session.get_one(Observation, number)
         settle(session, observation, who)
+        if observation.taxon_id == taxon.id:  # by votes for what is below it; they were cast under another name
+            for vote in standing_votes(session, number):
+                _withdraw(session, vote, who)
+            session.flush()
+            settle(session, observation, who)
         touched.add(observation.collection_id)
     session.flush()
     for item in session.scalars(select(Item).where(Item.label == name)).all():

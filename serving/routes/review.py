@@ -1,14 +1,18 @@
 """The queue of an expert, and how a collection's observations are decided."""
 
-from fastapi import APIRouter, Response
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from serving import errors
 from serving.access import CurrentReviewer
 from serving.problems import describe
 from serving.review_answers import observation_info
-from serving.review_schemas import NextRequest, NextResponse, PolicyInfo
+from serving.review_schemas import FiguresInfo, NextRequest, NextResponse, PolicyInfo
 from serving.routes.collections import NameInPath
+from serving.schemas import CollectionName
 from serving.services import CurrentServices
 
 router = APIRouter(prefix="/v1", tags=["review"])
@@ -28,6 +32,15 @@ async def next_observation(
     if seen is None:
         return Response(status_code=204)
     return NextResponse(observation=observation_info(seen, reviewer), waiting=waiting)
+
+
+@router.get("/review/figures", responses=describe(errors.CollectionMissing, errors.RequestInvalid))
+async def get_figures(
+    collection: Annotated[CollectionName, Query(description="the collection's name")], services: CurrentServices
+) -> FiguresInfo:
+    """How the review goes: the queue, the pace, how far people agree, how good the model is, what it confuses."""
+    found = await run_in_threadpool(services.desk.figures, collection)
+    return FiguresInfo.model_validate(asdict(found))
 
 
 @router.get("/collections/{collection}/policy", responses=describe(errors.CollectionMissing, errors.RequestInvalid))

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, File, Path, Query, UploadFile
 from starlette.concurrency import run_in_threadpool
 
 from serving import errors
@@ -17,7 +17,9 @@ from serving.review_schemas import (
     NewTaxonRequest,
     PlaceRequest,
     RenameRequest,
+    SkippedRow,
     SplitRequest,
+    TaxaImported,
     TaxonInfo,
     TaxonList,
 )
@@ -26,6 +28,7 @@ from serving.services import CurrentServices
 router = APIRouter(prefix="/v1/taxa", tags=["taxa"])
 
 TaxonId = Annotated[int, Path(ge=1, le=LARGEST_ID, description="the taxon's number")]
+MOST_TOLD = 1000  # rows that could not be taken
 CHANGES = describe(errors.TaxonMissing, errors.TaxonConflict, errors.RequestInvalid, errors.DiskFull)
 
 
@@ -46,6 +49,21 @@ async def find_taxa(
 async def make_taxon(new: NewTaxonRequest, services: CurrentServices, caller: CurrentCaller) -> TaxonInfo:
     """Make a taxon."""
     return taxon_info(await run_in_threadpool(services.desk.make_taxon, _new(new), caller.name))
+
+
+@router.post(
+    "/import",
+    responses=describe(errors.TaxonomyBroken, errors.BodyMalformed, errors.BodyTooLarge, errors.RequestInvalid),
+)
+async def import_taxonomy(
+    file: Annotated[UploadFile, File(description="CSV, TSV or a Darwin Core archive")],
+    services: CurrentServices,
+    caller: CurrentCaller,
+) -> TaxaImported:
+    """Take a taxonomy in; rows that cannot be taken are told, and the rest goes on."""
+    report = await run_in_threadpool(services.desk.import_taxa, await file.read(), caller.name)
+    skipped = [SkippedRow(line=line, reason=reason) for line, reason in report.skipped[:MOST_TOLD]]
+    return TaxaImported(made=report.made, known=report.known, skipped=skipped)
 
 
 @router.get("/{taxon}", responses=describe(errors.TaxonMissing, errors.RequestInvalid))

@@ -83,6 +83,6 @@ def test_without_surroundings_the_nearest_counts():
 
 
 def test_what_is_hardly_likely_is_not_shown():
-    posterior = {"a": 0.99, **{name: 0.001 for name in "bcdefghij"}}
+    posterior = {"a": 0.99, **dict.fromkeys("bcdefghij", 0.001)}
     found = identify([Look(near(("a", 1.0)), [], posterior)], list(posterior))
     assert [each.label for each in found.suggestions] == ["a", "b", "c"]

@@ -144,7 +144,7 @@ def test_a_file_on_disk(place, tmp_path):
     ("rows", "made", "skipped"),
     [
         (["a,,,,,", ",species,,,,"], {"a"}, {3: "the name must not be empty"}),
-        (["a,,nobody,,,", "b,,a,,,", "c,,,,,"], {"c"}, {2: "nobody, is neither", 3: "its parent, a in line 2, was skipped"}),
+        (["a,,nobody,,,", "b,,a,,,", "c,,,,,"], {"c"}, {2: "nobody, is neither", 3: "a in line 2, was skipped"}),
         (["a,,b,,,", "b,,c,,,", "c,,b,,,", "d,,,,,"], {"d"}, {2: "skipped", 3: "back to it: b, c", 4: "lead back"}),
         (["a,,a,,,", "b,,,,,"], {"b"}, {2: "lead back to it: a"}),
         (["a,,,,,", "a,genus,,,,"], {"a"}, {3: "line 2 has the name a already"}),
@@ -272,7 +272,7 @@ BOMBED = GOOD.replace("?>", "?>" + BOMB, 1)
         (packed({"meta.xml": BOMBED, "taxon.txt": ROWS}), "has a DOCTYPE"),
         (packed({"meta.xml": BOMBED.replace("UTF-8", "UTF-16", 1).encode("utf-16")}), "has a DOCTYPE"),
         (packed({"meta.xml": " " * (1 << 21)}), "meta.xml is larger than 1 MB"),
-        (packed({"meta.xml": GOOD.replace('="UTF-8" f', '="ebcdic" f'), "taxon.txt": ROWS}), "the encoding is 'ebcdic'"),
+        (packed({"meta.xml": GOOD.replace('="UTF-8" f', '="ebcdic" f'), "taxon.txt": ROWS}), "is 'ebcdic'"),
         (packed({"meta.xml": GOOD.replace('By="\\t"', 'By="||"'), "taxon.txt": ROWS}), "must be one character"),
         (packed({"meta.xml": GOOD.replace('index="2"', 'index="two"'), "taxon.txt": ROWS}), "must be a small number"),
         (packed({"meta.xml": GOOD.replace("scientificName", "x"), "taxon.txt": ROWS}), "no column name"),

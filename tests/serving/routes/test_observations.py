@@ -1,5 +1,8 @@
 """Identify, observe, review, vote, undo, and the taxonomy, over HTTP."""
 
+import io
+import zipfile
+
 import httpx
 import pytest
 
@@ -248,3 +251,35 @@ def test_the_taxonomy(http: httpx.Client):
     kinds = [event["kind"] for event in http.get(f"/v1/taxa/{taxon['id']}/history").json()]
     assert kinds == ["taxon_made", "renamed", "split"]
     assert http.get("/v1/taxa/99999").status_code == 404
+
+
+def test_figures_and_exports(http, picture, tmp_path):
+    data = picture()
+    number = send(http, data, notes='on the "left"\tbank').json()["id"]
+    lease_of(http, number)
+    http.post(f"/v1/observations/{number}/votes", json={"kind": "new_taxon", "name": "Salix alba"}, headers=ANN)
+    figures = http.get("/v1/review/figures", params={"collection": "garden"}).json()
+    assert figures["statuses"]["verified"] >= 1
+    assert figures["waiting"] == figures["statuses"]["needs_review"]
+    assert {"predicted": "oak", "decided": "Salix alba", "count": 1} in figures["confusions"]
+    for kind in ("dataset", "darwin-core"):
+        answer = http.get(f"/v1/exports/{kind}", params={"collection": "garden"})
+        assert answer.headers["content-type"] == "application/zip"
+        with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+            assert archive.testzip() is None
+            text = b"".join(archive.read(name) for name in archive.namelist() if name.endswith((".tsv", ".txt")))
+        assert b"Salix alba" in text
+        assert http.get(f"/v1/exports/{kind}", params={"collection": "none"}).status_code == 404
+    assert http.get("/v1/review/figures", params={"collection": "none"}).status_code == 404
+
+
+def test_a_taxonomy_is_imported(http):
+    table = b"name,rank,parent\nSalicaceae,family,\nPopulus,genus,Salicaceae\n,genus,\n"
+    answer = http.post("/v1/taxa/import", files={"file": ("taxa.csv", table)}).json()
+    assert (answer["made"], [row["line"] for row in answer["skipped"]]) == (2, [4])
+    genus, family = (
+        http.get("/v1/taxa", params={"name": name}).json()["taxa"][0] for name in ("Populus", "Salicaceae")
+    )
+    assert genus["parent"] == family["id"]
+    answer = http.post("/v1/taxa/import", files={"file": ("taxa.csv", b"\x00\x01")})
+    assert (answer.status_code, answer.json()["type"]) == (422, "urn:readleaf:problem:taxonomy-broken")
