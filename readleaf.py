@@ -175,8 +175,11 @@ def index_info(url: Service = DEFAULT_SERVICE, key: Key = None) -> None:
 
 @index_app.command("import")
 def index_import(
-    collection: CollectionName,
-    source: Annotated[Path, typer.Argument(help="A folder or a zip file; folders in it are labels.", exists=True)],
+    source: Annotated[
+        Path,
+        typer.Argument(help="A folder with one folder for each label or a labels.tsv, or a zip file.", exists=True),
+    ],
+    collection: Annotated[str, typer.Option(help="The collection's name; it is made if need be.")],
     label: Annotated[str | None, typer.Option(help="One label for all pictures.")] = None,
     url: Service = DEFAULT_SERVICE,
     key: Key = None,

@@ -11,6 +11,7 @@ from rich.progress import Progress, track
 from rich.table import Table
 
 from serving.client import SUFFIXES, ApiError, Client
+from serving.errors import EntryRefused
 from serving.schemas import ItemInfo, JobInfo, SearchResponse
 
 POLL_SECONDS = 0.3
@@ -25,11 +26,12 @@ def show_collections(client: Client, console: Console) -> None:
 
 
 def import_pictures(client: Client, collection: str, source: Path, label: str | None, console: Console) -> int:
-    """Add a zip file or a folder (a folder below it for each label); returns how many were refused.
+    """Add a zip file or a folder (with `labels.tsv`, or one below it for each label); returns how many were refused.
 
     The collection is made if need be. Pictures that are there already are passed over, so an import that was
-    stopped is simply started again.
+    stopped is simply started again. What was refused is told at the end.
     """
+    files = [] if source.is_file() else labelled_files(source)
     try:
         client.collection(collection)
     except ApiError as error:
@@ -38,21 +40,36 @@ def import_pictures(client: Client, collection: str, source: Path, label: str | 
         client.create_collection(collection)
     if source.is_file():
         return _report(follow(client, client.import_archive(collection, source, label), console), console)
-    files = sorted(file for file in source.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
-    added = known = refused = 0
-    for file in track(files, description="adding", console=console):
-        own = label or (file.parent.name if file.parent != source else None)
+    added = known = 0
+    refused: list[str] = []
+    for file, found in track(files, description="adding", console=console):
         try:
-            client.add_item(collection, file, own, {"file": file.relative_to(source).as_posix()})
+            client.add_item(collection, file, label or found, {"file": file.relative_to(source).as_posix()})
             added += 1
         except ApiError as error:
             if error.problem.status == 409:
                 known += 1
-                continue
-            refused += 1
-            console.print(f"{file}: {error}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{added} added, {known} were there already, {refused} refused")
-    return refused
+            else:
+                refused.append(f"{file}: {error}")
+        except OSError as error:
+            refused.append(f"{file}: {error.strerror}")
+    for line in refused:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{added} added, {known} were there already, {len(refused)} refused")
+    return len(refused)
+
+
+def labelled_files(folder: Path) -> list[tuple[Path, str | None]]:
+    """Pictures of a folder and their labels; `labels.tsv` has the columns file and class_name, as `export` writes it."""
+    table = folder / "labels.tsv"
+    if not table.is_file():
+        files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+        return [(file, file.parent.name if file.parent != folder else None) for file in files]
+    with table.open(encoding="utf-8-sig", newline="") as stream:
+        rows = csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
+        if not {"file", "class_name"} <= set(rows.fieldnames or ()):
+            raise EntryRefused(f"{table} has no columns file and class_name; they are separated by tabs")
+        return [(folder / row["file"], row["class_name"] or None) for row in rows if row["file"]]
 
 
 def show_search(answer: SearchResponse, console: Console) -> None:

@@ -29,10 +29,12 @@ def folder(tmp_path, photo):
 
 
 def test_import_info_search_export(run, folder, tmp_path):
-    answer = run("import", "from the command", folder)
+    answer = run("import", folder, "--collection", "from the command")
     assert answer.exit_code == 0, answer.output
     assert "5 added, 0 were there already, 0 refused" in answer.output
-    assert "0 added, 5 were there already, 0 refused" in run("import", "from the command", folder).output
+    assert (
+        "0 added, 5 were there already, 0 refused" in run("import", folder, "--collection", "from the command").output
+    )
 
     lines = [line.split() for line in run("info").output.splitlines()]
     assert ["from", "the", "command", "5", "2", "0"] in lines
@@ -54,12 +56,25 @@ def test_import_info_search_export(run, folder, tmp_path):
     assert "done: 0 of 0 taken" in run("rebuild", "from the command").output
 
 
+def test_labels_from_a_table(run, folder, service):
+    (folder / "labels.tsv").write_text("file\tclass_name\tset\noak/1.jpg\tQuercus\ttrain\ngone.jpg\tQuercus\ttrain\n")
+    answer = run("import", folder, "--collection", "by table")
+    assert answer.exit_code == 1
+    assert "gone.jpg: No such file" in answer.output
+    assert answer.output.rstrip().endswith("1 added, 0 were there already, 1 refused")
+    assert [label.label for label in service.client.collection("by table").labels] == ["Quercus"]
+    (folder / "labels.tsv").write_text("path\tname\n")
+    answer = run("import", folder, "--collection", "by no table")
+    assert "no columns file and class_name" in str(answer.exception)
+    assert "by no table" not in run("info").output
+
+
 def test_a_zip_file_and_what_is_wrong_with_it(run, folder, tmp_path):
     archive = tmp_path / "a.zip"
     with zipfile.ZipFile(archive, "w") as packed:
         packed.write(folder / "oak/1.jpg", "oak/1.jpg")
         packed.write(folder / "oak/notes.txt", "oak/notes.txt")
-    answer = run("import", "zipped", archive)
+    answer = run("import", archive, "--collection", "zipped")
     assert answer.exit_code == 1
     assert "oak/notes.txt" in answer.output
     assert "1 of 2 taken, 1 refused" in answer.output
@@ -67,7 +82,7 @@ def test_a_zip_file_and_what_is_wrong_with_it(run, folder, tmp_path):
 
 def test_a_bad_picture_in_a_folder_is_named(run, folder):
     (folder / "oak/broken.jpg").write_bytes(b"no picture")
-    answer = run("import", "partly bad", folder)
+    answer = run("import", folder, "--collection", "partly bad")
     assert answer.exit_code == 1
     assert "broken.jpg" in answer.output
     assert "5 added, 0 were there already, 1 refused" in answer.output

@@ -7,7 +7,7 @@ import gradio as gr
 from fastapi import FastAPI
 
 from serving.client import Client
-from ui import classify, compare, identify, read, similar, verify
+from ui import classify, compare, figures, identify, read, similar, verify
 from ui.gallery import FOLDER as GALLERY
 from ui.samples import draw_samples
 from ui.theme import HEAD, THEME
@@ -39,6 +39,7 @@ def build_page(client: Client, folder: Path) -> gr.Blocks:
             classify.build_tab(page, client, samples["sunflower"])
             identify.build_tab(page, client, samples["sunflower"])
             verify.build_tab(tabs)
+            figures.build_tab(page, client)
             read.build_tab(client, draw_words(folder / "samples"))
             compare.build_tab(client, samples)
     return page

@@ -9,6 +9,7 @@ let current = null, chosen = 0; // the observation that is held, and the candida
 let skipped = recall("sessionStorage", "skipped", []);
 let done = recall("sessionStorage", "done", 0);
 let busy = false, panel = "", asked = 0;
+let quiet = Promise.resolve(); // what the page does by itself
 const seen = () => element.isConnected && root.checkVisibility();
 const zoom = zoomIn(find(".rv-frame"), find(".rv-picture"));
 const form = nameForm(find(".rv-form"), { send: (said) => attempt(() => vote(said)), close: closeForm, changed: keepDraft });
@@ -28,14 +29,21 @@ async function attempt(work) {
   busy = true;
   root.setAttribute("aria-busy", "true");
   fail("");
+  await quiet;
+  await settle(work);
+  busy = false;
+  root.removeAttribute("aria-busy");
+}
+// What nobody asked for gives way to what somebody wishes, which then waits for it.
+function byItself(work) {
+  if (!busy) quiet = quiet.then(() => settle(work));
+}
+async function settle(work) {
   try {
     await work();
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    await mend(error);
-  } finally {
-    busy = false;
-    root.removeAttribute("aria-busy");
+    if (error instanceof Refused) await mend(error);
+    else console.error(error); // a mistake of ours must not stop the keys
   }
 }
 async function mend(error) {

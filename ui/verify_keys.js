@@ -60,6 +60,12 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+async function lookAgain() {
+  asked = Date.now();
+  await fillCollections();
+  await next("");
+}
+
 // While somebody looks, what they hold stays theirs, and an empty queue fills by itself.
 function watchOver() {
   if (!element.isConnected) return clearInterval(ticking);
@@ -67,15 +73,15 @@ function watchOver() {
   const age = Date.now() - asked;
   if (panel === "work" && current && age > RENEW) {
     asked = Date.now();
-    attempt(() => call("PUT", `v1/observations/${current.id}/lease`));
+    byItself(() => call("PUT", `v1/observations/${current.id}/lease`));
   } else if (panel === "empty" && age > LOOK && !skipped.length) {
-    attempt(async () => { await fillCollections(); await next(""); });
+    byItself(lookAgain);
   }
 }
 const ticking = setInterval(watchOver, 5_000);
 document.addEventListener("visibilitychange", watchOver);
 new IntersectionObserver(() => {
   document.body.classList.toggle("rv-wide", seen());
-  if (seen() && panel === "empty") attempt(async () => { await fillCollections(); await next(""); });
+  if (seen() && panel === "empty" && !skipped.length) byItself(lookAgain);
 }).observe(root);
 attempt(begin);

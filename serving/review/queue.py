@@ -1,6 +1,7 @@
 """Who looks at which observation next. Every function runs inside the caller's one transaction."""
 
 from collections.abc import Collection as Some
+from collections.abc import Mapping
 from datetime import timedelta
 from random import Random
 
@@ -38,9 +39,9 @@ def lease_next(
     for sampled in (first, not first):
         waiting = _waiting(session, collection_id, who, sampled, skip)
         if waiting:
-            chosen = waiting[0] if sampled else _most_useful(session, waiting, who)
-            session.merge(Lease(observation_id=chosen.id, who=who, expires=now() + LEASE))
-            return chosen
+            chosen = next(iter(waiting)) if sampled else _most_useful(session, waiting, who)
+            session.merge(Lease(observation_id=chosen, who=who, expires=now() + LEASE))
+            return session.get_one(Observation, chosen)
     return None
 
 
@@ -84,15 +85,15 @@ def queue_length(session: Session, collection_id: int) -> int:
     return session.scalar(query) or 0
 
 
-def _waiting(session: Session, collection_id: int, who: str, sampled: bool, skip: Some[int]) -> list[Observation]:
-    """What nobody holds and `who` has not voted on: sampled ones as they came, others by doubt."""
+def _waiting(session: Session, collection_id: int, who: str, sampled: bool, skip: Some[int]) -> dict[int, float]:
+    """What nobody holds and `who` has not voted on, with its doubt: sampled ones as they came, others by doubt."""
     order: ColumnElement[int] | ColumnElement[float] = Observation.id.asc() if sampled else Observation.doubt.desc()
     is_held = select(Lease).where(Lease.observation_id == Observation.id, Lease.expires > now()).exists()
     has_voted = (
         select(Vote).where(Vote.observation_id == Observation.id, Vote.withdrawn.is_(False), Vote.who == who).exists()
     )
     query = (
-        select(Observation)
+        select(Observation.id, Observation.doubt)
         .where(
             Observation.collection_id == collection_id,
             Observation.status == "needs_review",
@@ -105,20 +106,20 @@ def _waiting(session: Session, collection_id: int, who: str, sampled: bool, skip
     )
     if skip:
         query = query.where(Observation.id.not_in(skip))
-    return list(session.scalars(query))
+    return {row.id: row.doubt for row in session.execute(query)}
 
 
-def _most_useful(session: Session, waiting: list[Observation], who: str) -> Observation:
+def _most_useful(session: Session, waiting: Mapping[int, float], who: str) -> int:
     """Doubtful, and unlike what this person has just looked at."""
     decided = select(Vote.observation_id).where(Vote.who == who).order_by(Vote.id.desc()).limit(RECENT)
     recent = _vectors(session, list(session.scalars(decided)))
-    own = _vectors(session, [observation.id for observation in waiting])
+    own = _vectors(session, list(waiting))
 
-    def usefulness(observation: Observation) -> float:
-        vector = own[observation.id]
+    def usefulness(number: int) -> float:
+        vector = own[number]
         # Vectors of two models cannot be compared.
         alike = [float(other @ vector) for other in recent.values() if other.shape == vector.shape]
-        return observation.doubt - SAMENESS * max(0.0, *alike, 0.0)
+        return waiting[number] - SAMENESS * max(0.0, *alike, 0.0)
 
     return max(waiting, key=usefulness)
 

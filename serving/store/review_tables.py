@@ -51,7 +51,8 @@ class Observation(Table):
 
     __tablename__ = "observations"
     __table_args__ = (
-        Index(None, "collection_id", "status", "sampled", "doubt"),
+        Index(None, "collection_id", "status", "sampled", "doubt"),  # by doubt, and
+        Index(None, "collection_id", "status", "sampled", "id"),  # as they came
         Index(None, "taxon_id"),
         {"sqlite_autoincrement": True},
     )

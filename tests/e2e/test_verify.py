@@ -59,8 +59,8 @@ def status(page):
 
 
 def reload(page):
-    page.wait_for_load_state("networkidle")  # Gradio complains of what is cut off
     page.reload()
+    page.complaints.clear()  # Gradio's, of what was cut off
 
 
 def open_desk(page, who, collection):
@@ -231,6 +231,7 @@ def test_two_reviewers_never_see_the_same(page, chromium, page_service, ask):
     ask("shared", [0, 1])
     open_desk(page, "Ana", "shared")
     other = chromium.new_context().new_page()
+    other.complaints = []
     other.goto(page_service.url)
     open_desk(other, "Ben", "shared")
     assert {shown(page), shown(other)} == {each.id for each in page_service.client.observations("shared").observations}
@@ -367,6 +368,7 @@ def test_a_key_signs_in_and_out(chromium, run_service, kinds, encoded, tmp_path)
         expect(page.locator(".rv-error:visible")).to_contain_text("unknown, expired or revoked")
         page.get_by_label("API key").fill(made.stdout.strip())
         page.keyboard.press("Enter")
+        assert shown(page) == 1
         expect(page.locator(".rv-comment")).to_have_value("in haste")
         page.keyboard.press("u")
         expect(status(page)).to_contain_text("Set aside as unsure.")
@@ -392,7 +394,8 @@ def test_a_phone_shows_it_whole(page, ask, tab):
 
 def choose_tab(page, name):
     """By its button, or where there is no room for that, in the menu at the end."""
-    page.wait_for_load_state("networkidle")
+    expect(page.locator("[role=tab]:visible, .overflow-menu > button:visible").first).to_be_visible()
+    page.wait_for_timeout(500)  # Gradio measures the tabs
     if page.get_by_role("tab", name=name).is_visible():
         page.get_by_role("tab", name=name).click()
     else:

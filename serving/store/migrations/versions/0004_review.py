@@ -71,6 +71,8 @@ def upgrade() -> None:
     )
     queue = ["collection_id", "status", "sampled", "doubt"]
     op.create_index("ix_observations_collection_id_status_sampled_doubt", "observations", queue)
+    came = ["collection_id", "status", "sampled", "id"]
+    op.create_index("ix_observations_collection_id_status_sampled_id", "observations", came)
     op.create_index("ix_observations_taxon_id", "observations", ["taxon_id"])
     op.create_table(
         "observation_images",
