@@ -60,7 +60,7 @@ def import_pictures(client: Client, collection: str, source: Path, label: str | 
 
 
 def labelled_files(folder: Path) -> list[tuple[Path, str | None]]:
-    """Pictures of a folder and their labels; `labels.tsv` has the columns file and class_name, as `export` writes it."""
+    """Pictures of a folder and their labels; `labels.tsv` has columns file and class_name, as `export` writes it."""
     table = folder / "labels.tsv"
     if not table.is_file():
         files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())

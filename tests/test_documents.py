@@ -29,8 +29,8 @@ def test_every_make_target_that_is_named_exists():
 def test_every_command_of_readleaf_that_is_named_exists():
     text = "".join(document.read_text() for document in DOCUMENTS)
     verbs, nouns = (
-        "serve|read|classify|models|train|evaluate|export",
-        "list|embedder|classify|classifier|recognizer|detector|tune-recognizer|tune-detector|mix-recognizers|language|starter",
+        "serve|read|classify|models|keys|index|train|evaluate|export",
+        "list|create|revoke|import|identify|embedder|classify|classifier|recognizer|detector|tune-recognizer|tune-detector|mix-recognizers|language|starter",
     )
     named = set(re.findall(rf"readleaf ((?:{verbs})(?: (?:{nouns}))?)", text))
     assert {"serve", "evaluate embedder"} <= named

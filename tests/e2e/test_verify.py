@@ -13,6 +13,7 @@ from serving.client import Client
 
 PATIENCE = 30_000  # milliseconds for models to answer, on a machine that has other things to do
 PLANTS = ("Quercus robur", "Salix alba", "Acer campestre")
+IDENTIFY = "[role=tabpanel]:has(#identify-pictures)"
 ENTER = """([who, collection]) => {
   localStorage.setItem("readleaf.reviewer", JSON.stringify(who));
   localStorage.setItem("readleaf.collection", JSON.stringify(collection));
@@ -404,9 +405,10 @@ def choose_tab(page, name):
 
 
 def violations(page, place):
-    """What axe finds wrong inside of one place."""
+    """What axe finds wrong inside of one place, but for a button in a button, which is Gradio's own gallery."""
     found = Axe().run(page, {"include": [[place]]}).response["violations"]
-    return [(each["id"], node["html"][:160], node["any"][:1]) for each in found for node in each["nodes"]]
+    nodes = [(each["id"], node["html"][:160], node["any"][:1]) for each in found for node in each["nodes"]]
+    return [node for node in nodes if node[0] != "nested-interactive" or "Click to Upload" not in node[1]]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -431,9 +433,10 @@ def test_axe_finds_nothing(page, page_service, ask, kinds, tmp_path, theme):
     assert violations(page, "#verify-desk") == []
 
     page.get_by_role("tab", name="Identify").click()
+    expect(page.locator("#identify-result")).to_contain_text("Drop one to five pictures")
+    assert violations(page, IDENTIFY) == []
     kinds(0, 3).save(tmp_path / "oak.png")
     page.locator("#identify-pictures input[type=file]").set_input_files(tmp_path / "oak.png")
     expect(page.locator("#send")).to_be_visible(timeout=PATIENCE)
     page.get_by_role("button", name="When, where and by whom").click()
-    for place in ("#identify-result", "#identify-send", "#identify-gallery", "#identify-collection"):
-        assert violations(page, place) == []
+    assert violations(page, IDENTIFY) == []
