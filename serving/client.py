@@ -40,7 +40,7 @@ from serving.schemas import (
     RecognizeResponse,
     SearchResponse,
 )
-from serving.schemas_session import SessionInfo
+from serving.session_schemas import SessionInfo
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Picture = Path | bytes

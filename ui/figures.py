@@ -12,9 +12,9 @@ from ui.manage import PRIVATE, REFUSALS, names
 def build_tab(page: gr.Blocks, client: Client) -> None:
     """Add the tab to the page that is being built."""
     with gr.Tab("Figures", id="figures") as tab:
-        with gr.Row(equal_height=True):
+        with gr.Row():
             collection = gr.Dropdown(label="Collection", elem_id="figures-collection", interactive=True, scale=3)
-            again = gr.Button("Count again", elem_id="figures-again", scale=1, min_width=120)
+            again = gr.Button("Count again", elem_id="figures-again", scale=0, min_width=140)
         result = gr.HTML(elem_id="figures-result", padding=False)
     page.load(partial(names, client), outputs=collection, **PRIVATE)
     # A tab says that it is shown only when it is chosen, so what was decided meanwhile is counted.

@@ -7,8 +7,8 @@ from serving import errors
 from serving.access import COOKIE, Caller, unknown_key
 from serving.problems import describe
 from serving.roles import Role
-from serving.schemas_session import SessionInfo, SignedIn, SignIn
 from serving.services import CurrentServices
+from serving.session_schemas import SessionInfo, SignedIn, SignIn
 
 router = APIRouter(prefix="/v1/session", tags=["session"], responses=describe(errors.HostRefused))
 
