@@ -36,7 +36,9 @@ def test_a_stranger_knows_what_to_do(page):
 
 
 def test_only_tabs_that_work_are_there(page):
-    expect(page.get_by_role("tab")).to_have_text(["Find similar", "Classify", "Identify", "Verify", "Read", "Compare"])
+    expect(page.get_by_role("tab")).to_have_text(
+        ["Find similar", "Classify", "Identify", "Verify", "Figures", "Read", "Compare"]
+    )
 
 
 def test_compare_two_uploads(page, samples):
