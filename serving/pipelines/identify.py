@@ -63,21 +63,23 @@ class Look:
 
 def identify(
     looks: Sequence[Look],
-    labels: Sequence[str],
+    labels: Mapping[str, int],
     *,
     prior: Mapping[str, float] | None = None,
     reject_below: float | None = None,
     familiar_from: float | None = None,
 ) -> Identification:
-    """From what is near each picture; `labels` are the collection's, `prior` are weights of some of them."""
+    """From what is near each picture; `labels` are the collection's with their items, `prior` weights of some of them."""
     weights = prior or {}
     votes = []
     for look in looks:
-        posterior = None if look.posterior is None else among(look.posterior, labels, weights)
+        posterior = None if look.posterior is None else among(look.posterior, list(labels), weights)
         votes.append(suggest(look.neighbours, posterior, weights))
     suggestions = averaged(votes)
     best = suggestions[0].score if suggestions else 0.0
     shown = [each for number, each in enumerate(suggestions) if number < FEWEST or each.score >= LEAST]
+    if not all(tells(look, labels) for look in looks):
+        familiar_from = None
     return Identification(shown[:PREDICTIONS], reason(looks, best, reject_below, familiar_from))
 
 
@@ -86,13 +88,19 @@ def reason(looks: Sequence[Look], score: float, reject_below: float | None, fami
 
     The picture that is most at home counts: one that shows little must not speak against another that shows much.
     """
-    if familiar_from is None or not all(look.crowding for look in looks):
+    if familiar_from is None:
         nearest = max((look.neighbours for look in looks), key=lambda each: each[0].similarity if each else -2.0)
         return reason_to_reject(nearest, reject_below)
     found = max(familiarity([each.similarity for each in look.neighbours], look.crowding, score) for look in looks)
     if found >= familiar_from:
         return None
     return "it is farther from everything here than pictures of one kind are from each other"
+
+
+def tells(look: Look, labels: Mapping[str, int]) -> bool:
+    """Whether the surroundings of a picture's neighbours say anything: most of their kinds must have five others."""
+    kinds = [each.item.label for each in look.neighbours[: len(look.crowding)]]
+    return 2 * sum(labels.get(kind or "", 0) > FIFTH for kind in kinds) > len(kinds)
 
 
 def familiarity(similarities: Sequence[float], crowding: Sequence[float], score: float) -> float:

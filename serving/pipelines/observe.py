@@ -37,12 +37,12 @@ class Identifier:
         self,
         collection: str,
         uploads: Sequence[Upload],
-        labels: Sequence[str],
+        labels: Mapping[str, int],
         timings: Timings,
         *,
         prior: Mapping[str, float] | None = None,
     ) -> Looked:
-        """Pictures of one organism against a collection with these labels."""
+        """Pictures of one organism against a collection with these labels, each with its items."""
         loop = asyncio.get_running_loop()
         vectors = await self._embedder(uploads, timings)
         with timings.measure("search"):

@@ -45,6 +45,6 @@ async def identify(
     weights = parse_prior(prior, list(labels) or [""]) if prior is not None else None
     async with services.admission.enter():
         uploads = [Upload(f"images[{place}]", await image.read()) for place, image in enumerate(images)]
-        looked = await services.identifier(collection, uploads, list(labels), timings, prior=weights)
+        looked = await services.identifier(collection, uploads, labels, timings, prior=weights)
     known = await run_in_threadpool(services.desk.known_taxa, [each.label for each in looked.found.suggestions])
     return identify_response(looked, collection, known)

@@ -63,7 +63,7 @@ async def submit_observation(
     weights = parse_prior(prior, list(summary.labels) or [""]) if prior is not None else None
     async with services.admission.enter():
         uploads = [Upload(f"images[{number}]", await image.read()) for number, image in enumerate(images)]
-        looked = await services.identifier(collection, uploads, list(summary.labels), timings, prior=weights)
+        looked = await services.identifier(collection, uploads, summary.labels, timings, prior=weights)
         pictures = [
             NewImage(NewPicture(upload.data, *describe_picture(upload.data)), vector, organ)
             for upload, vector, organ in zip(uploads, looked.vectors, named, strict=True)

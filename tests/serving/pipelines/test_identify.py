@@ -67,7 +67,7 @@ def test_a_stranger_is_farther_from_its_neighbours_than_they_are_from_theirs():
     neighbours = near(("oak", 0.6), ("oak", 0.5))
     crowded, loose = Look(neighbours, [0.9, 0.8]), Look(neighbours, [0.6, 0.5])
     assert familiarity([0.6, 0.5], [0.9, 0.8], 0.0) == pytest.approx(-0.3)
-    known = {"labels": ["oak"], "familiar_from": 0.0}
+    known = {"labels": {"oak": 6}, "familiar_from": 0.0}
     assert identify([crowded], **known).rejected
     assert "farther from everything" in identify([crowded], **known).reason
     assert not identify([loose], **known).rejected
@@ -77,12 +77,20 @@ def test_a_stranger_is_farther_from_its_neighbours_than_they_are_from_theirs():
 
 def test_without_surroundings_the_nearest_counts():
     look = Look(near(("oak", 0.3)), [])
-    assert "0.65" in identify([look], ["oak"], reject_below=0.5, familiar_from=0.0).reason
-    assert identify([look], ["oak"], reject_below=0.2, familiar_from=0.0).reason is None
-    assert "nothing here" in identify([Look([], [])], [], reject_below=0.2).reason
+    assert "0.65" in identify([look], {"oak": 6}, reject_below=0.5, familiar_from=0.0).reason
+    assert identify([look], {"oak": 6}, reject_below=0.2, familiar_from=0.0).reason is None
+    assert "nothing here" in identify([Look([], [])], {}, reject_below=0.2).reason
+
+
+def test_a_kind_with_few_pictures_has_no_surroundings():
+    """The fifth neighbour of one of five is of another kind, beside which everything seems at home."""
+    look = Look(near(("oak", 0.3), ("oak", 0.3), ("elm", 0.2)), [0.1, 0.1, 0.1])
+    rules = {"reject_below": 0.5, "familiar_from": 0.0}
+    assert identify([look], {"oak": 5, "elm": 9}, **rules).rejected
+    assert not identify([look], {"oak": 6, "elm": 1}, **rules).rejected
 
 
 def test_what_is_hardly_likely_is_not_shown():
     posterior = {"a": 0.99, **dict.fromkeys("bcdefghij", 0.001)}
-    found = identify([Look(near(("a", 1.0)), [], posterior)], list(posterior))
+    found = identify([Look(near(("a", 1.0)), [], posterior)], dict.fromkeys(posterior, 6))
     assert [each.label for each in found.suggestions] == ["a", "b", "c"]
