@@ -69,7 +69,7 @@ def identify(
     reject_below: float | None = None,
     familiar_from: float | None = None,
 ) -> Identification:
-    """From what is near each picture; `labels` are the collection's with their items, `prior` weights of some of them."""
+    """From what is near each picture; `labels` are the collection's with their items, `prior` weights of some."""
     weights = prior or {}
     votes = []
     for look in looks:
