@@ -40,7 +40,8 @@ bench: setup
 	$(BIN)/python benchmarks/surrogates.py
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/renderer.py
-	@echo "benchmarks/embedder.py, reading.py, recognizer.py, pictures.py and detector.py need photographs: see what each says of itself"
+	$(BIN)/python benchmarks/review.py
+	@echo "benchmarks/{embedder,reading,recognizer,pictures,detector,classifier,identify}.py need photographs: see what each says"
 
 soak: setup browser
 	$(BIN)/pytest --soak --timeout 3600 -s -m campaign
