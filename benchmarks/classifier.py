@@ -135,8 +135,8 @@ stages and the stem frozen, {config.kept_views} views of {config.size} pixels ke
 {config.epochs:g} epochs ({config.least_steps} steps at least) of {config.batch} pictures in two views, seed by seed the
 same; rate {config.rate:g}, of 0.001, 0.003 and 0.01 the best both for CE and for ESupCon (all pictures, first seed);
 the others were not tuned, and SPCE, whose features die at that rate, has {RATES["spce"]:g}: their rows say less. ± is
-the standard deviation over three seeds where three were run; with every seed other pictures are left out or mislabelled.
-In brackets the difference to CE, of the same seeds.
+the standard deviation over three seeds where three were run; with every seed other pictures are left out or
+mislabelled. In brackets the difference to CE, of the same seeds.
 
 {tables}
 ## Over all hard settings
