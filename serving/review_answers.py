@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
-from serving.library import Neighbour
 from serving.manifest import Manifest
+from serving.neighbour_answers import neighbour_info
 from serving.pipelines.observe import Looked
 from serving.pipelines.vote import score_of
 from serving.review.desk import Seen
@@ -19,7 +18,7 @@ from serving.review_schemas import (
     TaxonPrediction,
     VoteInfo,
 )
-from serving.schemas import ModelRef, NeighbourInfo
+from serving.schemas import ModelRef
 from serving.store.review_tables import Event, Taxon, Vote
 
 # What happened to an observation and would tell a blind reviewer what others think.
@@ -53,7 +52,7 @@ def identify_response(looked: Looked, collection: str, taxa: Mapping[str, Taxon]
             score=each.score,
             neighbours=each.neighbours,
             classifier=each.classifier,
-            evidence=[_neighbour(collection, neighbour) for neighbour in each.evidence],
+            evidence=[neighbour_info(collection, near.item, score_of(near.similarity)) for near in each.evidence],
         )
         for each in looked.found.suggestions
     ]
@@ -125,13 +124,7 @@ def _identification(seen: Seen) -> IdentifyResponse:
     for each in kept["predictions"]:
         taxon = seen.taxa[each["taxon"]]
         evidence = [
-            NeighbourInfo(
-                item=item.id,
-                label=item.label,
-                score=score,
-                image_url=_item_url(seen.collection, item.id, "image") if item.sha256 else None,
-                thumbnail_url=_item_url(seen.collection, item.id, "thumbnail") if item.sha256 else None,
-            )
+            neighbour_info(seen.collection, item, score)
             for number, score in each["evidence"]
             if (item := seen.evidence.get(number)) is not None
         ]
@@ -180,21 +173,6 @@ def _vote(seen: Seen, vote: Vote) -> VoteInfo:
 
 def _taxon(seen: Seen, number: int | None) -> TaxonInfo | None:
     return None if number is None else taxon_info(seen.taxa[number])
-
-
-def _neighbour(collection: str, neighbour: Neighbour) -> NeighbourInfo:
-    item = neighbour.item
-    return NeighbourInfo(
-        item=item.id,
-        label=item.label,
-        score=score_of(neighbour.similarity),
-        image_url=_item_url(collection, item.id, "image") if item.sha256 else None,
-        thumbnail_url=_item_url(collection, item.id, "thumbnail") if item.sha256 else None,
-    )
-
-
-def _item_url(collection: str, item: int, kind: str) -> str:
-    return f"/v1/collections/{quote(collection, safe='')}/items/{item}/{kind}"
 
 
 def _model(manifest: Manifest) -> ModelRef:

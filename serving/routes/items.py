@@ -1,7 +1,6 @@
 """Items of a collection: added, looked at, relabelled, deleted."""
 
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import orjson
 from fastapi import APIRouter, File, Form, Header, Path, Query, Response, UploadFile
@@ -12,6 +11,7 @@ from serving import errors
 from serving.images import ImageLimits, decode
 from serving.images import describe as describe_picture
 from serving.library import UNSET, NewPicture
+from serving.neighbour_answers import picture_urls
 from serving.pipelines.upload import Upload
 from serving.problems import describe
 from serving.routes.collections import NameInPath
@@ -168,14 +168,6 @@ def item_info(collection: str, item: Item) -> ItemInfo:
         thumbnail_url=thumbnail,
         created=item.created,
     )
-
-
-def picture_urls(collection: str, item: Item) -> tuple[str | None, str | None]:
-    """Where an item's picture and its thumbnail are, if there is one."""
-    if item.sha256 is None:
-        return None, None
-    base = f"/v1/collections/{quote(collection, safe='')}/items/{item.id}"
-    return f"{base}/image", f"{base}/thumbnail"
 
 
 def _forever(item: Item) -> dict[str, str]:

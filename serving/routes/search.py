@@ -7,12 +7,12 @@ from starlette.concurrency import run_in_threadpool
 
 from serving import errors
 from serving.images import Region
+from serving.neighbour_answers import neighbour_info
 from serving.pipelines.upload import Upload
 from serving.pipelines.vote import reason_to_reject, score_of, vote
 from serving.problems import describe
 from serving.routes.collections import NameInPath
-from serving.routes.items import picture_urls
-from serving.schemas import MAX_NEIGHBOURS, Label, LabelVote, ModelRef, NeighbourInfo, SearchResponse
+from serving.schemas import MAX_NEIGHBOURS, Label, LabelVote, ModelRef, SearchResponse
 from serving.services import CurrentServices, CurrentTimings
 
 router = APIRouter(prefix="/v1/collections/{collection}", tags=["search"])
@@ -43,20 +43,8 @@ async def search(
     manifest = services.embedder.manifest
     similarity = manifest.similarity
     reason = reason_to_reject(found, similarity.reject_below if similarity else None)
-    neighbours = []
-    for neighbour in found:
-        image_url, thumbnail_url = picture_urls(collection, neighbour.item)
-        neighbours.append(
-            NeighbourInfo(
-                item=neighbour.item.id,
-                label=neighbour.item.label,
-                score=score_of(neighbour.similarity),
-                image_url=image_url,
-                thumbnail_url=thumbnail_url,
-            )
-        )
     return SearchResponse(
-        neighbours=neighbours,
+        neighbours=[neighbour_info(collection, each.item, score_of(each.similarity)) for each in found],
         labels=[LabelVote(label=each.label, score=each.share, votes=each.votes) for each in vote(found)],
         rejected=reason is not None,
         reason=reason,
