@@ -22,6 +22,7 @@ from serving.pipelines.identify import CLASSIFIER, CROWD, FIFTH, NEIGHBOURS, POW
 from serving.pipelines.upload import Upload
 from serving.repository import load_repository, manifest_as, model_of
 from serving.settings import Settings
+from serving.timing import Timings
 from training.data.labelled import LabelledFile, read_labels
 from training.errors import DataError
 from training.metrics.classification import macro_f1
@@ -59,14 +60,14 @@ def look_at(folders: Sequence[Path], models: Path) -> Sets:
     wanted = {name: model_of(repository, name) for name in ("embedder", "classifier")}
     limits = ImageLimits(1 << 40, 1 << 40)
     files = [file for folder in folders for file in read_labels(folder)]
-    with opened(wanted, Settings()) as (runtime, workers):
-        embedder = Embedder(runtime, manifest_as(wanted["embedder"], EmbedderManifest), limits, workers)
-        classifier = open_classifiers(wanted, runtime, limits, workers).named("classifier")
+    with opened(wanted, Settings()) as (networks, workers):
+        embedder = Embedder(networks["embedder"], manifest_as(wanted["embedder"], EmbedderManifest), limits, workers)
+        classifier = open_classifiers(wanted, networks, limits, workers).named("classifier")
         classes = list(classifier.manifest.labels)
 
         def look(file: LabelledFile) -> tuple[NDArray[np.float32], Floats]:
             upload = Upload(file.path.name, file.path.read_bytes())
-            return embedder.embed_one(upload), classifier.posterior(upload)
+            return embedder.embed_one(upload), classifier.posterior(upload, Timings())
 
         def looks(name: str, known: bool) -> Looks:
             own = [file for file in files if file.set_name == name and (file.class_name in classes) == known]

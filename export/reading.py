@@ -38,30 +38,29 @@ def gather_as_served(thresholds: Thresholds, maps: Floats) -> tuple[Floats, Floa
 
 
 class _BeforeExport:
-    """Runs a detector that is still a torch network, and other models as the service does."""
+    """A detector that is still a torch network."""
 
-    def __init__(self, detector: DenseDetector, others: InProcessRuntime) -> None:
-        self._maps, self._others = Maps(detector).eval(), others
+    place = "torch"
 
-    def run(self, model: str, inputs: Mapping[str, NDArray[np.uint8]], *, alone: bool = False) -> dict[str, Floats]:
-        if model != "detector":
-            return self._others.run(model, inputs, alone=alone)
+    def __init__(self, detector: DenseDetector) -> None:
+        self._maps = Maps(detector).eval()
+
+    def run(
+        self, inputs: Mapping[str, NDArray[np.uint8]], _timings: Timings | None = None, *, alone: bool = False
+    ) -> dict[str, Floats]:
         with torch.inference_mode():
             return {OUTPUT.name: self._maps(torch.from_numpy(inputs[INPUT.name])).numpy()}
-
-    def describe(self, model: str) -> str:
-        return f"torch, {model}"
 
 
 @contextmanager
 def reads_as_served(detector: DenseDetector, thresholds: Thresholds, models: Path) -> Iterator[ReadsPictures]:
     """The service's pipeline with this detector, and the recogniser of a model repository."""
     words = model_of(load_repository(models), "recognizer")
-    runtime = _BeforeExport(detector, InProcessRuntime({"recognizer": words}, "cpu", Metrics()))
+    recognizer = InProcessRuntime("cpu", Metrics()).load(words)
     unlimited = ImageLimits(max_bytes=1 << 40, max_pixels=1 << 40)
     with ThreadPoolExecutor(torch.get_num_threads()) as workers:
-        finds = Detector(runtime, StoredModel(_described(thresholds), models / "detector"))
-        reader = Reader(finds, Recognizer(runtime, words, unlimited, workers), unlimited, workers)
+        finds = Detector(_BeforeExport(detector), StoredModel(_described(thresholds), models / "detector"))
+        reader = Reader(finds, Recognizer(recognizer, words, unlimited, workers), unlimited, workers)
 
         def read(picture: NDArray[np.uint8]) -> ReadWords:
             page = asyncio.run(reader.read(picture, Timings()))

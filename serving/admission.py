@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from serving.errors import Overloaded
 from serving.metrics import Metrics
+from serving.timing import Timings
 
 RETRY_AFTER_SECONDS = 1
 
@@ -20,8 +21,11 @@ class Admission:
         self._metrics = metrics
 
     @asynccontextmanager
-    async def enter(self) -> AsyncIterator[None]:
-        """Hold one place, waiting for it if need be; raises Overloaded when the queue is full."""
+    async def enter(self, timings: Timings) -> AsyncIterator[None]:
+        """Hold one place, waiting for it if need be; raises Overloaded when the queue is full.
+
+        Who has gone, or has no time left, waits no longer.
+        """
         if self._places.locked() and self._waiting >= self._max_waiting:
             self._metrics.rejected.inc()
             raise Overloaded(
@@ -31,12 +35,31 @@ class Admission:
         self._waiting += 1
         self._metrics.waiting.set(self._waiting)
         try:
-            await self._places.acquire()
+            with timings.measure("queue"):
+                await self._acquire(timings)
         finally:
             self._waiting -= 1
             self._metrics.waiting.set(self._waiting)
         with self._metrics.running.track_inprogress():
             try:
+                timings.check()
                 yield
             finally:
                 self._places.release()
+
+    async def _acquire(self, timings: Timings) -> None:
+        if not self._places.locked():
+            await self._places.acquire()
+            return
+        place, gone = asyncio.ensure_future(self._places.acquire()), asyncio.ensure_future(timings.gone.wait())
+        try:
+            await asyncio.wait({place, gone}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            if place.done():
+                self._places.release()
+            raise
+        finally:
+            gone.cancel()
+            place.cancel()  # nothing, if it was got
+        if not place.done():
+            timings.check()

@@ -16,11 +16,11 @@ from serving.answers import classify_response
 from serving.errors import PriorInvalid, ReadleafError
 from serving.images import ImageLimits
 from serving.manifest import ClassifierManifest
-from serving.on_this_machine import opened, picture_files
+from serving.on_this_machine import models_in_use, opened, picture_files
 from serving.pipelines.classify import Classified, Classifier, name_of
 from serving.pipelines.priors import estimate_weights, parse_prior
 from serving.pipelines.upload import Upload
-from serving.repository import load_repository, manifest_as
+from serving.repository import manifest_as
 from serving.settings import Settings
 from serving.timing import Timings
 
@@ -44,16 +44,16 @@ def classify_pictures(
     `prior` is a file of weights, `estimate_from` a folder of pictures to learn them from; with no pictures to classify,
     what was learned is written instead.
     """
-    known = load_repository(settings.models_dir)
+    known = models_in_use(settings)
     kinds = [name for name, each in known.items() if isinstance(each.manifest, ClassifierManifest)]
     chosen = name_of(kinds, model)
-    with opened({chosen: known[chosen]}, settings) as (runtime, workers):
+    with opened({chosen: known[chosen]}, settings) as (networks, workers):
         manifest = manifest_as(known[chosen], ClassifierManifest)
-        classifier = Classifier(runtime, manifest, ImageLimits.of(settings), workers)
+        classifier = Classifier(networks[chosen], manifest, ImageLimits.of(settings), workers)
         weights = _read_prior(prior, manifest.labels) if prior else {}
         look = _Look(workers, Console(stderr=True))
         if estimate_from is not None:
-            answers = look("learning the prior", [estimate_from], classifier.posterior)
+            answers = look("learning the prior", [estimate_from], partial(classifier.posterior, timings=Timings()))
             rows = [row for _, row in answers if row is not None]
             weights = _estimated(rows, manifest, estimate_from)
             if not paths:

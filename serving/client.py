@@ -113,6 +113,12 @@ class Client:
         """The models in use."""
         return self._call(ModelList, "GET", "/v1/models")
 
+    def activate(self, name: str, version: int, *, force: bool = False) -> Activation:
+        """Switch to another version of a model; an embedder's switch is a job."""
+        return self._call(
+            Activation, "POST", f"/v1/models/{_path(name)}/activate", json={"version": version, "force": force}
+        )
+
     def embed(self, images: Sequence[Picture]) -> EmbedResponse:
         """One unit vector for each picture."""
         return self._call(EmbedResponse, "POST", "/v1/embed", files=[_part("images", image) for image in images])

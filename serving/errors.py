@@ -6,7 +6,10 @@ ReadleafError
 │   ├── ModelsMissing         no model folder, or nothing in it
 │   ├── ManifestInvalid       a manifest.json that does not fit its schema or its model
 │   ├── ModelCorrupt          a model file whose sha256 is not the manifest's
+│   ├── ModelRefused          a model that does not answer as it should
+│   ├── TritonUnusable        no Triton, or one that serves something else
 │   ├── DataFolderUnusable    the data folder cannot be written
+│   ├── DataFolderInUse       another service works on the data folder
 │   ├── DatabaseUnusable      the database is damaged, or of a newer Readleaf
 │   ├── AddressRefused        an address other than loopback while no API key exists
 │   └── PortInUse             another process listens there
@@ -19,6 +22,7 @@ ReadleafError
     │   ├── ItemMissing       404
     │   ├── JobMissing        404
     │   ├── ModelMissing      404
+    │   ├── VersionMissing    404
     │   ├── PictureMissing    404  the item is known by its vector alone
     │   ├── ObservationMissing 404
     │   ├── TaxonMissing      404
@@ -45,8 +49,13 @@ ReadleafError
     ├── LeaseMissing          409  somebody else has the observation, or nobody
     ├── TaxonConflict         409  a name that is taken, a circle, a merge with itself
     ├── IdempotencyConflict   422  a key that was used for something else
+    ├── VersionRefused        409  a version of a model that failed its checks; the one in use stays
     ├── DiskFull              507
     ├── Overloaded            503  with Retry-After
+    ├── RuntimeUnavailable    503  what runs the models is gone; with Retry-After
+    ├── DeadlineExceeded      503  the time that X-Request-Timeout allowed is up
+    ├── RequestAbandoned      499  whoever asked has gone; nobody sees this answer
+    ├── VectorOutdated        503  the embedder was switched again and again meanwhile
     └── InternalError         500  our own bug
 """
 
@@ -87,8 +96,20 @@ class ModelCorrupt(SetupError):
     """A model file whose sha256 is not the manifest's."""
 
 
+class ModelRefused(SetupError):
+    """A model that does not answer as its manifest says."""
+
+
+class TritonUnusable(SetupError):
+    """No Triton, or one that serves something else than the model repository says."""
+
+
 class DataFolderUnusable(SetupError):
     """The data folder cannot be written."""
+
+
+class DataFolderInUse(SetupError):
+    """Another service, or another Triton, works on the data folder."""
 
 
 class DatabaseUnusable(SetupError):
@@ -172,6 +193,12 @@ class ModelMissing(NotFound):
     """A model that is not there, or that does something else."""
 
     kind, title = "model-missing", "There is no such model"
+
+
+class VersionMissing(NotFound):
+    """A version of a model that is not in the model repository."""
+
+    kind, title = "version-missing", "There is no such version"
 
 
 class PictureMissing(NotFound):
@@ -330,6 +357,12 @@ class IdempotencyConflict(RequestError):
     status, kind, title = 422, "idempotency-conflict", "This Idempotency-Key was used for something else"
 
 
+class VersionRefused(RequestError):
+    """A version of a model that failed a check; the one in use stays."""
+
+    status, kind, title = 409, "version-refused", "The version failed its checks"
+
+
 class DiskFull(RequestError):
     """There is no room to write; nothing was changed."""
 
@@ -340,6 +373,30 @@ class Overloaded(RequestError):
     """All places are taken; come back after `Retry-After` seconds."""
 
     status, kind, title = 503, "overloaded", "The server is busy"
+
+
+class RuntimeUnavailable(RequestError):
+    """What runs the models does not answer; come back after `Retry-After` seconds."""
+
+    status, kind, title = 503, "runtime-unavailable", "What runs the models does not answer"
+
+
+class DeadlineExceeded(RequestError):
+    """The time that the caller gave with `X-Request-Timeout` is up."""
+
+    status, kind, title = 503, "deadline-exceeded", "The time for this request is up"
+
+
+class RequestAbandoned(RequestError):
+    """Whoever asked has closed the connection, so nothing more is done."""
+
+    status, kind, title = 499, "request-abandoned", "Whoever asked has gone"
+
+
+class VectorOutdated(RequestError):
+    """The embedder was switched between making a vector and keeping it; the caller makes another."""
+
+    status, kind, title = 503, "vector-outdated", "The embedder was switched meanwhile"
 
 
 class InternalError(RequestError):
@@ -358,4 +415,6 @@ BAD_PICTURE = (
     ImageEmpty,
     ImageBroken,
     Overloaded,
+    RuntimeUnavailable,
+    DeadlineExceeded,
 )

@@ -12,33 +12,34 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import structlog
-from numpy.typing import NDArray
 from sqlalchemy import func, select
 
 from serving.errors import DiskFull, JobMissing, PictureExists, ReadleafError
-from serving.images import describe
+from serving.images import ImageLimits, describe
 from serving.library import Library, NewPicture
 from serving.pipelines.archive import Archive, Entry
 from serving.pipelines.upload import Upload
 from serving.store.database import Database
 from serving.store.tables import Job, JobError, now
+from serving.switchboard import Candidate, Switchboard
 
 log = structlog.get_logger()
 
 OPEN = ("waiting", "running")
 KEPT_ERRORS = 1000  # of one job
-Embed = Callable[[Upload], NDArray[np.float32]]
+NOTED_EVERY = 16  # pictures that a new embedder has looked at
 
 
 class Jobs:
     """All jobs, and the thread that does them."""
 
-    def __init__(self, database: Database, library: Library, embed: Embed, folder: Path, max_image_bytes: int) -> None:
-        self._database, self._library, self._embed = database, library, embed
+    def __init__(
+        self, database: Database, library: Library, switchboard: Switchboard, folder: Path, limits: ImageLimits
+    ) -> None:
+        self._database, self._library, self._switchboard = database, library, switchboard
         self._folder = folder
-        self._max_image_bytes = max_image_bytes
+        self._max_image_bytes = limits.max_bytes
         self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
         with database.reading() as session:
@@ -69,6 +70,11 @@ class Jobs:
         """Make the vectors anew that another model made."""
         items = self._library.outdated_items(collection)
         return self._start(_new_job("rebuild", {"collection": collection, "items": items}, len(items)))
+
+    def activate(self, candidate: Candidate, *, force: bool) -> Job:
+        """Let a new embedder look at every picture, then switch to it."""
+        wish = {"model": candidate.manifest.name, "version": candidate.manifest.version, "force": force}
+        return self._start(_new_job("activate", wish, self._switchboard.pictures_to_look_at(candidate)))
 
     def latest(self) -> list[Job]:
         """The latest jobs, newest first."""
@@ -118,7 +124,9 @@ class Jobs:
         if job.state not in OPEN:
             return
         self._note(number, state="running")
-        if job.kind == "rebuild":
+        if job.kind == "activate":
+            ended = self._switch(job)
+        elif job.kind == "rebuild":
             ended = self._each(job, [(f"item {item}", partial(self._renew, job, item)) for item in job.wish["items"]])
         else:
             with Archive(self._archive_of(number), self._max_image_bytes) as archive:
@@ -150,14 +158,34 @@ class Jobs:
             self._note(job.id, done=place + 1, failure=failure)
         return True
 
+    def _switch(self, job: Job) -> bool:
+        """Check the version again, as a restart may lie between, and switch to it; False as in `_each`."""
+        wish, looked = job.wish, job.done
+        candidate = self._switchboard.examine(wish["model"], wish["version"], force=wish["force"])
+
+        def go_on() -> bool:
+            nonlocal looked
+            looked += 1
+            if looked % NOTED_EVERY == 0:
+                self._note(job.id, done=looked)
+            return not self._stopping.is_set() and self.get(job.id).state != "cancelled"
+
+        if not self._switchboard.switch_embedder(candidate, go_on):
+            return False
+        self._note(job.id, done=looked)
+        return True
+
     def _renew(self, job: Job, item: int) -> None:
         collection = job.wish["collection"]
         data = self._library.read_picture(self._library.get_item(collection, item))
-        self._library.renew_vector(collection, item, self._embed(Upload("the picture", data)))
+        embedder = self._switchboard.current.embedder
+        vector = embedder.embed_one(Upload("the picture", data))
+        self._library.renew_vector(collection, item, vector, embedder.manifest.sha256)
 
     def _add(self, job: Job, place: int, archive: Archive, entry: Entry) -> None:
         data = archive.read(entry)
-        vector = self._embed(Upload("the file", data))
+        # Switches are jobs, too, and jobs run one at a time: this embedder is in use until the item is kept.
+        vector = self._switchboard.current.embedder.embed_one(Upload("the file", data))
         try:
             self._library.add_item(
                 job.wish["collection"],

@@ -20,7 +20,13 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
-from serving.errors import CollectionExists, DiskFull, PictureExists, PictureMissing
+from serving.errors import (
+    CollectionExists,
+    DiskFull,
+    PictureExists,
+    PictureMissing,
+    VectorOutdated,
+)
 from serving.index.keeper import IndexKeeper
 from serving.starter import Starter
 from serving.store.bulk import STARTER_ROW, insert_vectors, renew_vectors
@@ -63,14 +69,15 @@ class Library:
 
     def __init__(self, database: Database, folder: Path, *, model: str, dim: int) -> None:
         self._database = database
+        self._folder = folder / "index"
         self.pictures = PictureFolder(folder)
-        self._indexes = IndexKeeper(database, folder / "index", model=model, dim=dim)
-        self._model = model
+        self.indexes = IndexKeeper(database, self._folder, model=model, dim=dim)
+        self.model = model
         self._writing = threading.RLock()
 
     def close(self) -> None:
         """Save the indexes, so that the next start is quick."""
-        self._indexes.save()
+        self.indexes.save()
 
     def create_collection(self, name: str, description: str) -> CollectionSummary:
         """Make an empty collection."""
@@ -81,19 +88,19 @@ class Library:
                 session.flush()
             except IntegrityError:
                 raise CollectionExists(f"there is a collection named {name!r} already; choose another name") from None
-        self._indexes.follow(collection.id)
+        self.indexes.follow(collection.id)
         return CollectionSummary(name, description, 0, 0, {})
 
     def list_collections(self) -> list[CollectionSummary]:
         """All collections, by name."""
         with self._database.reading() as session:
             names = session.scalars(select(Collection.name).order_by(Collection.name)).all()
-            return [summarize(session, name, self._model) for name in names]
+            return [summarize(session, name, self.model) for name in names]
 
     def get_collection(self, name: str) -> CollectionSummary:
         """One collection."""
         with self._database.reading() as session:
-            return summarize(session, name, self._model)
+            return summarize(session, name, self.model)
 
     def get_collection_id(self, name: str) -> int:
         """A collection's number; raises CollectionMissing."""
@@ -108,7 +115,7 @@ class Library:
                 names = pictures_of(session, collection.id)
                 session.execute(delete(Collection).where(Collection.id == collection.id))
                 unused = unused_pictures(session, names)
-            self._indexes.forget(collection.id)
+            self.indexes.forget(collection.id)
             for picture in unused:
                 self.pictures.forget(picture)
 
@@ -121,11 +128,16 @@ class Library:
         details: dict[str, Any],
         picture: NewPicture | None,
         idempotency_key: str | None = None,
+        model: str | None = None,
     ) -> Item:
-        """Keep a picture (or only its vector); the same key and content again give the item made the first time."""
+        """Keep a picture (or only its vector); the same key and content again give the item made the first time.
+
+        `model` made the vector; raises VectorOutdated if that is not the one in use any more.
+        """
         sha256 = None if picture is None else self.pictures.name_of(picture.data)
         request = hashlib.sha256(orjson.dumps([sha256, label, details], option=orjson.OPT_SORT_KEYS)).hexdigest()
         with self.write() as session:
+            self.check_model(model)
             collection = find_collection(session, collection_name)
             if idempotency_key is not None:
                 known = session.get(IdempotencyKey, (collection.id, idempotency_key))
@@ -145,7 +157,7 @@ class Library:
                 media_type=picture and picture.media_type,
                 width=picture and picture.width,
                 height=picture and picture.height,
-                model=self._model,
+                model=self.model,
                 embedding=np.asarray(vector, dtype="<f4").tobytes(),
             )
             session.add(item)
@@ -155,15 +167,15 @@ class Library:
                 session.add(
                     IdempotencyKey(collection_id=collection.id, key=idempotency_key, request=request, item_id=item.id)
                 )
-        self._indexes.follow(collection.id)
+        self.indexes.follow(collection.id)
         return item
 
     def add_vectors(self, collection_name: str, vectors: NDArray[np.float32], labels: Sequence[str | None]) -> None:
         """Add many items of which only the vectors are known, [N, dim], all of them or none."""
         with self.write() as session:
             collection = find_collection(session, collection_name)
-            insert_vectors(session, collection, self._model, vectors, labels, [{}] * len(labels))
-        self._indexes.follow(collection.id)
+            insert_vectors(session, collection, self.model, vectors, labels, [{}] * len(labels))
+        self.indexes.follow(collection.id)
 
     def add_starter(self, starter: Starter) -> int:
         """Make a collection of vectors, once in the life of the database: who deleted it does not get it again.
@@ -173,7 +185,7 @@ class Library:
         with self.write() as session:
             collection = session.scalar(select(Collection).where(Collection.name == starter.name))
             if session.get(Milestone, starter.name) is not None:
-                count = renew_vectors(session, collection, self._model, starter.vectors) if collection else 0
+                count = renew_vectors(session, collection, self.model, starter.vectors) if collection else 0
             else:
                 session.add(Milestone(name=starter.name))
                 if collection is not None:
@@ -182,10 +194,10 @@ class Library:
                 session.add(collection)
                 session.flush()
                 details = [{"source": source, STARTER_ROW: row} for row, source in enumerate(starter.sources)]
-                insert_vectors(session, collection, self._model, starter.vectors, starter.labels, details)
+                insert_vectors(session, collection, self.model, starter.vectors, starter.labels, details)
                 count = len(details)
         if collection is not None:
-            self._indexes.follow(collection.id)
+            self.indexes.follow(collection.id)
         return count
 
     def get_item(self, collection_name: str, item_id: int) -> Item:
@@ -218,16 +230,19 @@ class Library:
         """Items whose vectors another model made: no search finds them until they are made anew."""
         with self._database.reading() as session:
             collection = find_collection(session, collection_name)
-            query = select(Item.id).where(Item.collection_id == collection.id, Item.model != self._model)
+            query = select(Item.id).where(Item.collection_id == collection.id, Item.model != self.model)
             return list(session.scalars(query.order_by(Item.id)))
 
-    def renew_vector(self, collection_name: str, item_id: int, vector: NDArray[np.float32]) -> None:
+    def renew_vector(
+        self, collection_name: str, item_id: int, vector: NDArray[np.float32], model: str | None = None
+    ) -> None:
         """Replace an item's vector by one of the model in use."""
         with self.write() as session:
+            self.check_model(model)
             item = find_item(session, collection_name, item_id)
-            item.model, item.embedding = self._model, np.asarray(vector, dtype="<f4").tobytes()
+            item.model, item.embedding = self.model, np.asarray(vector, dtype="<f4").tobytes()
             session.add(Change(collection_id=item.collection_id, item_id=item.id))
-        self._indexes.follow(item.collection_id)
+        self.indexes.follow(item.collection_id)
 
     def delete_item(self, collection_name: str, item_id: int) -> None:
         """Delete an item, and its picture unless another item holds it."""
@@ -238,7 +253,7 @@ class Library:
                 session.add(Change(collection_id=item.collection_id, item_id=item.id))
                 session.flush()
                 unused = unused_pictures(session, [item.sha256] if item.sha256 else [])
-            self._indexes.follow(item.collection_id)
+            self.indexes.follow(item.collection_id)
             for picture in unused:
                 self.pictures.forget(picture)
 
@@ -251,36 +266,61 @@ class Library:
         except FileNotFoundError:
             raise PictureMissing(f"the picture of item {item.id} is gone from the data folder") from None
 
+    def check_model(self, model: str | None) -> None:
+        """Raise VectorOutdated for vectors of a model that is not in use any more."""
+        if model is not None and model != self.model:
+            raise VectorOutdated("the embedder was switched meanwhile; send the request again")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Writes wait until the block ends, but for those of the block itself; reads and searches go on."""
+        with self._writing:
+            yield
+
+    def adopt(self, model: str, dim: int) -> IndexKeeper:
+        """Work with the vectors of another embedder from now on, after they were put into use; returns their index."""
+        with self._writing:
+            self.indexes, self.model = IndexKeeper(self._database, self._folder, model=model, dim=dim), model
+            return self.indexes
+
     def search(
-        self, collection_name: str, vector: NDArray[np.float32], count: int, label: str | None = None
+        self,
+        collection_name: str,
+        vector: NDArray[np.float32],
+        count: int,
+        label: str | None = None,
+        *,
+        indexes: IndexKeeper | None = None,
     ) -> list[Neighbour]:
-        """The nearest items, nearest first; `label` looks at items of that label only."""
+        """The nearest items, nearest first; `label` looks at items of that label only.
+
+        `indexes` are those of the model that made the vector, for a request that began before a switch.
+        """
         with self._database.reading() as session:
             collection = find_collection(session, collection_name)
             among = None
             if label is not None:
                 query = select(Item.id).where(Item.collection_id == collection.id, Item.label == label)
                 among = session.scalars(query).all()
-        found = self._indexes[collection.id].search(vector, count, among)
+        found = (indexes or self.indexes)[collection.id].search(vector, count, among)
         with self._database.reading() as session:
             # Read after the search: an item deleted or relabelled meanwhile is shown as it is now.
             rows = session.scalars(select(Item).where(Item.id.in_([number for number, _ in found])))
             items = {item.id: item for item in rows}
         return [Neighbour(items[number], similarity) for number, similarity in found if number in items]
 
-    def crowding(self, collection_name: str, items: Sequence[int], rank: int) -> list[float]:
+    def crowding(
+        self, collection_name: str, items: Sequence[int], rank: int, *, indexes: IndexKeeper | None = None
+    ) -> list[float]:
         """For each of these items the similarity to its `rank`-th neighbour; nothing if some have not so many."""
-        with self._database.reading() as session:
-            collection = find_collection(session, collection_name)
-            rows = session.execute(select(Item.id, Item.embedding).where(Item.id.in_(items))).all()
-        vectors = {row.id: np.frombuffer(row.embedding, dtype="<f4") for row in rows}
-        index = self._indexes[collection.id]
+        index = (indexes or self.indexes)[self.get_collection_id(collection_name)]
+        vectors = index.vectors_of(items)
+        if vectors is None:
+            return []
         found = []
-        for item in items:
-            if item not in vectors or len(vectors[item]) != index.dim:
-                return []
+        for item, vector in zip(items, vectors, strict=True):
             # It is its own nearest neighbour, and does not count; a twin of it does.
-            near = [similarity for number, similarity in index.search(vectors[item], rank + 1) if number != item]
+            near = [similarity for number, similarity in index.search(vector, rank + 1) if number != item]
             if len(near) < rank:
                 return []
             found.append(near[rank - 1])
@@ -294,7 +334,7 @@ class Library:
 
     def follow(self, collection_id: int) -> None:
         """Bring a collection's index up to date with what `write` has committed."""
-        self._indexes.follow(collection_id)
+        self.indexes.follow(collection_id)
 
     @contextmanager
     def write(self) -> Iterator[Session]:

@@ -6,7 +6,7 @@ half understood would serve wrong answers in silence.
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
@@ -15,6 +15,7 @@ from serving.errors import ManifestInvalid
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]{0,62}")  # of a model
 Name = Annotated[str, Field(pattern=rf"^{NAME_PATTERN.pattern}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+MODEL_FILE = "model.onnx"  # in the folder of its version
 LANGUAGE = "language.npz"  # beside a recogniser
 
 
@@ -75,8 +76,20 @@ class Canvas(_Frozen):
         return self
 
 
+class Probe(_Frozen):
+    """What the graph answers to a picture that anybody can draw (`serving/runtime/probe.py`).
+
+    Whatever runs the graph is asked before it is trusted: a driver, a backend or a file may be wrong without a word.
+    """
+
+    shape: list[int] = Field(min_length=3, max_length=3, description="height, width and colours of the picture")
+    answers: list[float] = Field(min_length=1, description="some numbers of the answer, evenly spaced")
+
+
 class Manifest(_Frozen):
     """One version of one model; each task adds what its callers must know."""
+
+    judged_by: ClassVar[re.Pattern[str]]  # metrics by which two versions are compared; more is better
 
     schema_version: Literal[1] = 1
     name: Name
@@ -90,6 +103,7 @@ class Manifest(_Frozen):
     metrics: dict[str, float]
     training_data: list[str]
     licence: str
+    probe: Probe | None = None
 
     @property
     def example_shape(self) -> tuple[int, ...]:
@@ -97,22 +111,24 @@ class Manifest(_Frozen):
         return tuple(self.inputs[0].shape[1:])
 
     @property
-    def model_file(self) -> str:
-        """Where the graph lies, relative to the model's folder (Triton's layout)."""
-        return f"{self.version}/model.onnx"
+    def files(self) -> dict[str, str]:
+        """Files of the version's folder that must be what they were, and their sha256."""
+        return {MODEL_FILE: self.sha256}
 
     @property
-    def files(self) -> dict[str, str]:
-        """Files of the model's folder that must be what they were, and their sha256."""
-        return {self.model_file: self.sha256}
+    def figures(self) -> dict[str, float]:
+        """The metrics by which versions are compared."""
+        return {name: value for name, value in self.metrics.items() if self.judged_by.search(name)}
 
     def write(self, folder: Path) -> None:
-        """Write `manifest.json` into the model's folder."""
+        """Write `manifest.json` into the version's folder."""
         (folder / "manifest.json").write_text(self.model_dump_json(indent=1, exclude_none=True) + "\n")
 
 
 class EmbedderManifest(Manifest):
     """A model that makes vectors of pictures."""
+
+    judged_by = re.compile(r"(^|/)r@1$")
 
     task: Literal["embed"] = "embed"
     preprocessing: Preprocessing
@@ -136,6 +152,8 @@ class RecognizerManifest(Manifest):
     probable answers, best first. A class is a place in `symbols`, or len(symbols) for no character. Places are columns
     of the crop, whose answers are joined as CTC does, or steps up to the first that is no character (attention).
     """
+
+    judged_by = re.compile(r"^all/accuracy$")
 
     task: Literal["recognize"] = "recognize"
     canvas: Canvas
@@ -180,6 +198,8 @@ class DetectorManifest(Manifest):
     sin) in pixels, y downwards, (cos, sin) in reading direction.
     """
 
+    judged_by = re.compile(r"^reading/end to end f1$")
+
     task: Literal["detect"] = "detect"
     stride: int = Field(gt=0)
     multiple: int = Field(gt=0)
@@ -211,6 +231,8 @@ class ClassifierManifest(Manifest):
     to the score of each class, beyond what it adds to all of them.
     """
 
+    judged_by = re.compile(r"^val/accuracy$")
+
     task: Literal["classify"] = "classify"
     preprocessing: Preprocessing
     labels: list[str] = Field(min_length=2)
@@ -241,7 +263,7 @@ _ADAPTER: TypeAdapter[KnownManifest] = TypeAdapter(AnyManifest)
 
 
 def read_manifest(folder: Path) -> KnownManifest:
-    """Read and check `folder/manifest.json`."""
+    """Read and check `manifest.json` in the folder of a version, such as `models/embedder/1`."""
     file = folder / "manifest.json"
     try:
         manifest = _ADAPTER.validate_json(file.read_bytes())
@@ -253,8 +275,9 @@ def read_manifest(folder: Path) -> KnownManifest:
         unknown_task = first["type"].startswith("union_tag")
         where = "task" if unknown_task else ".".join(map(str, first["loc"][1:])) or "the file"
         raise ManifestInvalid(f"{file}: {where}: {first['msg']}; export the model again") from error
-    if manifest.name != folder.name:
+    if (manifest.name, str(manifest.version)) != (folder.parent.name, folder.name):
         raise ManifestInvalid(
-            f"{file} describes {manifest.name!r}, but lies in the folder {folder.name!r}; rename the folder"
+            f"{file} describes version {manifest.version} of {manifest.name!r}, but lies in "
+            f"{folder.parent.name}/{folder.name}; rename the folders to {manifest.name}/{manifest.version}"
         )
     return manifest

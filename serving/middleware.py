@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serving.errors import BodyTooLarge, InternalError, RequestError
+from serving.exchange import Exchange, allowed_seconds
 from serving.metrics import Metrics
 from serving.problems import problem_response
 from serving.timing import Timings
@@ -29,6 +30,7 @@ class RequestMiddleware:
         self._app = app
         self._metrics = metrics
         self._limit = max_body_bytes
+        self._left_behind: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one ASGI scope."""
@@ -38,7 +40,6 @@ class RequestMiddleware:
         started = time.perf_counter()
         headers = Headers(scope=scope)
         scope["request_id"] = request_id = _request_id(headers)
-        scope["timings"] = timings = Timings()
         status = 0
 
         async def send_with_headers(message: Message) -> None:
@@ -52,13 +53,17 @@ class RequestMiddleware:
 
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             try:
+                timings = scope["timings"] = Timings(allowed_seconds(headers))
                 await self._answer(scope, receive, send_with_headers, headers)
+            except RequestError as error:
+                timings = scope["timings"] = Timings()
+                await refuse(error, scope, receive, send_with_headers)
             except Exception:
                 log.exception("request failed", path=scope["path"])
                 if not status:
                     bug = InternalError("the request could not be finished; report its request_id to the operator")
                     await problem_response(bug, request_id)(scope, receive, send_with_headers)
-            self._record(scope, status, time.perf_counter() - started)
+            self._record(scope, status, timings, time.perf_counter() - started)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
         too_large = f"the request is larger than {self._limit:,} bytes, the most this server takes"
@@ -78,13 +83,18 @@ class RequestMiddleware:
                 raise HTTPException(413, too_large)  # the one kind that FastAPI's body parser lets through
             return message
 
-        await self._app(scope, receive_limited, send)
+        if scope["method"] == "POST" and scope["path"].startswith("/v1/"):
+            await Exchange(receive_limited, send, scope["timings"]).run(self._app, scope, self._left_behind)
+        else:
+            await self._app(scope, receive_limited, send)
 
-    def _record(self, scope: Scope, status: int, seconds: float) -> None:
+    def _record(self, scope: Scope, status: int, timings: Timings, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "page")
         method = scope["method"] if scope["method"] in ("GET", "POST", "PUT", "PATCH", "DELETE") else "other"
         self._metrics.requests.labels(route, method, str(status)).inc()
         self._metrics.request_seconds.labels(route).observe(seconds)
+        if (waited := timings.seconds_of("queue")) is not None:
+            self._metrics.queue_seconds.labels(route).observe(waited)
         write = log.debug if route in QUIET_ROUTES and status < 500 else log.info
         write("request", method=method, path=scope["path"], status=status, ms=round(1000 * seconds, 1))
 

@@ -8,9 +8,12 @@ from pathlib import Path
 
 from serving.client import SUFFIXES
 from serving.metrics import Metrics
-from serving.repository import StoredModel
+from serving.repository import StoredModel, load_repository
+from serving.runtime import Network
 from serving.runtime.in_process import InProcessRuntime
 from serving.settings import Settings
+from serving.store.database import FILE_NAME, open_database
+from serving.store.models_in_use import chosen_versions
 
 
 def picture_files(paths: Sequence[Path]) -> Iterator[Path]:
@@ -23,8 +26,25 @@ def picture_files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 @contextmanager
-def opened(models: Mapping[str, StoredModel], settings: Settings) -> Iterator[tuple[InProcessRuntime, Executor]]:
-    """What runs these models, and the threads to run them on."""
-    runtime = InProcessRuntime(models, settings.device, Metrics())
+def opened(
+    models: Mapping[str, StoredModel], settings: Settings
+) -> Iterator[tuple[Mapping[str, Network], Executor]]:
+    """These models, loaded, and the threads to run them on."""
+    runtime = InProcessRuntime(settings.device, Metrics())
+    networks = {name: runtime.load(model) for name, model in models.items()}
     with ThreadPoolExecutor(settings.threads or os.cpu_count() or 1) as workers:
-        yield runtime, workers
+        yield networks, workers
+
+
+def models_in_use(settings: Settings) -> dict[str, StoredModel]:
+    """The version of each model that a service on this data folder answers with."""
+    return load_repository(settings.models_dir, versions_in_use(settings))
+
+
+def versions_in_use(settings: Settings) -> dict[str, int]:
+    """What the data folder remembers; nothing if no service ever ran on it."""
+    file = settings.data_dir / FILE_NAME
+    if not file.is_file():
+        return {}
+    with open_database(file) as database, database.reading() as session:
+        return chosen_versions(session)

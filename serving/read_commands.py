@@ -14,13 +14,13 @@ from serving.answers import read_response
 from serving.errors import OverlayUnusable, ReadleafError
 from serving.images import ImageLimits
 from serving.manifest import Manifest
-from serving.on_this_machine import opened, picture_files
+from serving.on_this_machine import models_in_use, opened, picture_files
 from serving.overlay import draw_overlay
 from serving.pipelines.detect import Detector
 from serving.pipelines.read import LEAST_SURE, PageText, Reader
 from serving.pipelines.recognize import Reading, Recognizer
 from serving.pipelines.upload import Upload
-from serving.repository import StoredModel, load_repository, model_of
+from serving.repository import StoredModel, model_of
 from serving.settings import Settings
 from serving.timing import Timings
 
@@ -139,20 +139,20 @@ def _line(file: Path, reading: Reading, *, as_json: bool) -> str:
 @contextmanager
 def _recognizer(settings: Settings) -> Iterator[Recognizer]:
     models = _wanted(settings, "recognizer")
-    with opened(models, settings) as (runtime, workers):
-        yield Recognizer(runtime, models["recognizer"], ImageLimits.of(settings), workers)
+    with opened(models, settings) as (networks, workers):
+        yield Recognizer(networks["recognizer"], models["recognizer"], ImageLimits.of(settings), workers)
 
 
 @contextmanager
 def _reader(settings: Settings) -> Iterator[tuple[Reader, list[Manifest]]]:
     limits = ImageLimits.of(settings)
     models = _wanted(settings, "detector", "recognizer")
-    with opened(models, settings) as (runtime, workers):
-        recognizer = Recognizer(runtime, models["recognizer"], limits, workers)
-        reader = Reader(Detector(runtime, models["detector"]), recognizer, limits, workers)
+    with opened(models, settings) as (networks, workers):
+        recognizer = Recognizer(networks["recognizer"], models["recognizer"], limits, workers)
+        reader = Reader(Detector(networks["detector"], models["detector"]), recognizer, limits, workers)
         yield reader, [model.manifest for model in models.values()]
 
 
 def _wanted(settings: Settings, *names: str) -> dict[str, StoredModel]:
-    known = load_repository(settings.models_dir)
+    known = models_in_use(settings)
     return {name: model_of(known, name) for name in names}

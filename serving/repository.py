@@ -1,4 +1,8 @@
-"""The model repository on disk: finds the models, and refuses any file that is not what its manifest says."""
+"""The model repository on disk: finds all versions, and refuses any file that is not what its manifest says.
+
+models/embedder/config.pbtxt       how Triton serves it, all versions alike
+models/embedder/1/                 a version: model.onnx, manifest.json, CARD.md and what else belongs to it
+"""
 
 import hashlib
 from collections.abc import Mapping
@@ -6,15 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from serving.errors import ManifestInvalid, ModelCorrupt, ModelsMissing
-from serving.manifest import Manifest, read_manifest
+import structlog
 
+from serving.errors import ManifestInvalid, ModelCorrupt, ModelsMissing, SetupError
+from serving.manifest import MODEL_FILE, Manifest, read_manifest
+
+log = structlog.get_logger()
 Kind = TypeVar("Kind", bound=Manifest)
 
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A checked model: its manifest and where it lies."""
+    """A checked version of a model: its manifest and where it lies."""
 
     manifest: Manifest
     folder: Path
@@ -22,17 +29,80 @@ class StoredModel:
     @property
     def file(self) -> Path:
         """Its graph."""
-        return self.folder / self.manifest.model_file
+        return self.folder / MODEL_FILE
 
 
-def load_repository(folder: Path) -> dict[str, StoredModel]:
-    """Read every model below `folder`, by name; checks the sha256 of its files."""
+@dataclass(frozen=True)
+class Versions:
+    """All versions of one model, and those that cannot be used with the reason."""
+
+    name: str
+    good: Mapping[int, StoredModel]
+    broken: Mapping[int, SetupError]
+
+    def __getitem__(self, version: int) -> StoredModel:
+        """One of them; raises a SetupError if it is not there or is broken."""
+        if version in self.broken:
+            raise self.broken[version]
+        if version not in self.good:
+            there = ", ".join(map(str, sorted(self.good))) or "none that is whole"
+            raise ModelsMissing(f"{self.name} has no version {version}; there is {there}")
+        return self.good[version]
+
+    @property
+    def newest(self) -> int:
+        """The highest number, whole or broken."""
+        return max({*self.good, *self.broken})
+
+
+def find_versions(folder: Path) -> dict[str, Versions]:
+    """Every version of every model below `folder`; checks the sha256 of all files. Raises only if there is none."""
     if not folder.is_dir():
         raise ModelsMissing(f"there is no model folder at {folder}; set READLEAF_MODELS_DIR to a model repository")
     found = sorted(child for child in folder.iterdir() if child.is_dir() and not child.name.startswith("."))
     if not found:
         raise ModelsMissing(f"the model folder {folder} holds no model; put an exported model there")
-    return {model.manifest.name: model for model in map(_load, found)}
+    return {child.name: versions_of(child) for child in found}
+
+
+def versions_of(folder: Path) -> Versions:
+    """All versions of one model; raises a SetupError if there is none."""
+    good: dict[int, StoredModel] = {}
+    broken: dict[int, SetupError] = {}
+    for child in folder.iterdir():
+        if not child.name.isdecimal() or not child.is_dir():
+            continue
+        try:
+            good[int(child.name)] = _load(child)
+        except SetupError as error:
+            broken[int(child.name)] = error
+    if not good and not broken:
+        raise ManifestInvalid(
+            f"{folder} holds no version of a model; each lies in a folder of its own, such as {folder.name}/1"
+        )
+    return Versions(folder.name, good, broken)
+
+
+def version_numbers(folder: Path) -> list[int]:
+    """The versions of one model, none of them checked."""
+    try:
+        return sorted(int(child.parent.name) for child in folder.glob("*/manifest.json") if child.parent.name.isdecimal())
+    except OSError:
+        return []
+
+
+def load_repository(folder: Path, chosen: Mapping[str, int] | None = None) -> dict[str, StoredModel]:
+    """The version of each model that is to be used, by name: the one that was chosen, else the newest."""
+    models = {}
+    for name, versions in find_versions(folder).items():
+        version = (chosen or {}).get(name, versions.newest)
+        if version not in versions.good and version not in versions.broken:
+            log.warning("the version in use is gone", model=name, version=version, instead=versions.newest)
+            version = versions.newest
+        models[name] = versions[version]
+        for other, error in versions.broken.items():
+            log.warning("a version that cannot be used", model=name, version=other, reason=error.message)
+    return models
 
 
 def model_of(models: Mapping[str, StoredModel], name: str) -> StoredModel:

@@ -2,7 +2,7 @@
 
 import unicodedata
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -49,6 +49,7 @@ class Health(BaseModel):
     """Whether the service is alive or ready."""
 
     status: str = Field(examples=["ready"])
+    reason: str | None = Field(default=None, description="what is in the way")
 
 
 class SimilarityScale(BaseModel):
@@ -76,6 +77,30 @@ class ModelInfo(BaseModel):
     licence: str
     similarity: SimilarityScale | None = None
     runtime: str = Field(description="what runs it, and where", examples=["onnx (CPUExecutionProvider)"])
+    versions: list[int] = Field(description="versions in the model repository that can be switched to", examples=[[1]])
+
+
+class ActivateRequest(BaseModel):
+    """Which version should answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: int = Field(ge=1, le=2**31 - 1, examples=[2])
+    force: bool = Field(
+        default=False, description="even if its figures are worse, or items without a picture would be lost"
+    )
+
+
+class Activation(BaseModel):
+    """What became of a switch to another version."""
+
+    name: str = Field(examples=["embedder"])
+    version: int = Field(description="the version that was asked for", examples=[2])
+    previous: int = Field(description="the version in use before", examples=[1])
+    state: Literal["active", "preparing"] = Field(
+        description="an embedder looks at all pictures first, in a job; the previous version answers meanwhile"
+    )
+    job: str | None = Field(default=None, description="its job, to be followed at /v1/jobs/{id}")
 
 
 class ModelList(BaseModel):

@@ -1,40 +1,41 @@
 """What one running app holds: built once when it starts, closed when it stops."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Annotated, TypeVar
 
 import cv2
 import structlog
 from fastapi import Depends, Request
 
 from serving.admission import Admission
+from serving.answering import EMBEDDER, Answering, Surroundings
+from serving.errors import VectorOutdated
 from serving.images import ImageLimits
 from serving.jobs import Jobs
 from serving.keys import KeyRing
 from serving.library import Library
 from serving.manifest import EmbedderManifest
 from serving.metrics import Metrics
-from serving.pipelines.classify import Classifiers, open_classifiers
-from serving.pipelines.detect import Detector
-from serving.pipelines.embed import Embedder
-from serving.pipelines.observe import Identifier
-from serving.pipelines.read import Reader
-from serving.pipelines.recognize import Recognizer
-from serving.repository import StoredModel, load_repository, manifest_as, model_of
+from serving.repository import load_repository, manifest_as, model_of
 from serving.review.desk import ReviewDesk
 from serving.runtime import Runtime
-from serving.runtime.in_process import InProcessRuntime
+from serving.runtime.choice import open_runtime
 from serving.settings import Settings
-from serving.starter import read_starter
-from serving.store.database import FILE_NAME, open_database, prepare_data_folder
+from serving.store.data_folder import hold_data_folder
+from serving.store.database import FILE_NAME, open_database
+from serving.store.models_in_use import chosen_versions, note_versions
+from serving.switchboard import Switchboard, starter_of
 from serving.timing import Timings
 
 log = structlog.get_logger()
+
+Answer = TypeVar("Answer")
+WAITING_THREADS = 16  # enough to keep a Triton's batches filled
+SWITCHES = 2  # of the embedder that may happen while one request is worked on
 
 
 @dataclass(frozen=True)
@@ -43,75 +44,69 @@ class Services:
 
     settings: Settings
     keys: KeyRing
-    models: Mapping[str, StoredModel]
     runtime: Runtime
     admission: Admission
-    embedder: Embedder
-    recognizer: Recognizer
-    reader: Reader
-    classifiers: Classifiers
     library: Library
-    identifier: Identifier
     desk: ReviewDesk
     jobs: Jobs
+    switchboard: Switchboard
+    answering: Answering  # what answered when the request began
+
+    def renewed(self) -> "Services":
+        """The same with the models that are in use now."""
+        return replace(self, answering=self.switchboard.current)
 
 
 @contextmanager
 def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
-    """Check the folders, load and warm up every model; raises SetupError with one clear sentence."""
-    prepare_data_folder(settings.data_dir)
-    models = load_repository(settings.models_dir)
-    manifest = manifest_as(model_of(models, "embedder"), EmbedderManifest)
-    finds, reads = model_of(models, "detector"), model_of(models, "recognizer")
+    """Check the folders, load and check every model; raises SetupError with one clear sentence."""
+    threads = settings.threads or (WAITING_THREADS if settings.runtime == "triton" else os.cpu_count() or 1)
     cv2.setNumThreads(1)  # the workers below are the parallelism
-    runtime = InProcessRuntime(models, settings.device, metrics)
-    threads = settings.threads or os.cpu_count() or 1
-    limits = ImageLimits.of(settings)
     with (
+        hold_data_folder(settings.data_dir, "readleaf serve"),
         ThreadPoolExecutor(threads, thread_name_prefix="worker") as workers,
         open_database(settings.data_dir / FILE_NAME) as database,
-        closing(Library(database, settings.data_dir, model=manifest.sha256, dim=manifest.dim)) as library,
+        closing(open_runtime(settings, metrics)) as runtime,
     ):
-        if settings.starter:
-            _offer_starter(library, models["embedder"].folder / "starter.npz", manifest)
-        embedder = Embedder(runtime, manifest, limits, workers)
-        recognizer = Recognizer(runtime, reads, limits, workers)
-        classifiers = open_classifiers(models, runtime, limits, workers)
-        jobs = Jobs(database, library, embedder.embed_one, settings.data_dir / "jobs", settings.max_image_bytes)
-        with closing(jobs):
-            yield Services(
-                settings=settings,
-                keys=KeyRing(database),
-                models=models,
-                runtime=runtime,
-                admission=Admission(settings.max_running, settings.max_waiting, metrics),
-                embedder=embedder,
-                recognizer=recognizer,
-                reader=Reader(Detector(runtime, finds), recognizer, limits, workers),
-                classifiers=classifiers,
-                library=library,
-                identifier=Identifier(embedder, classifiers.default(), library, workers),
-                desk=ReviewDesk(library),
-                jobs=jobs,
-            )
+        with database.reading() as session:
+            chosen = chosen_versions(session)
+        models = load_repository(settings.models_dir, chosen)
+        manifest = manifest_as(model_of(models, EMBEDDER), EmbedderManifest)
+        with closing(Library(database, settings.data_dir, model=manifest.sha256, dim=manifest.dim)) as library:
+            if settings.starter and (starter := starter_of(models[EMBEDDER])) is not None:
+                count = library.add_starter(starter)
+                if count:
+                    log.info("starter collection made", collection=starter.name, items=count)
+            around = Surroundings(library, ImageLimits.of(settings), workers)
+            switchboard = Switchboard(models, runtime, around, settings.models_dir)
+            with library.write() as session:
+                note_versions(session, {name: model.manifest.version for name, model in models.items()})
+            with closing(Jobs(database, library, switchboard, settings.data_dir / "jobs", around.limits)) as jobs:
+                yield Services(
+                    settings=settings,
+                    keys=KeyRing(database),
+                    runtime=runtime,
+                    admission=Admission(settings.max_running, settings.max_waiting, metrics),
+                    library=library,
+                    desk=ReviewDesk(library),
+                    jobs=jobs,
+                    switchboard=switchboard,
+                    answering=switchboard.current,
+                )
 
 
-def _offer_starter(library: Library, file: Path, embedder: EmbedderManifest) -> None:
-    """A new data folder gets the starter collection, where there is one; a service can do without."""
-    if not file.exists():
-        return
-    try:
-        starter = read_starter(file, embedder.sha256, embedder.dim)
-    except ValueError as error:
-        log.warning("no starter collection", reason=str(error))
-        return
-    if count := library.add_starter(starter):
-        log.info("starter collection made", collection=starter.name, items=count)
+async def with_current_vectors(services: Services, work: Callable[[Services], Awaitable[Answer]]) -> Answer:
+    """Do work that keeps vectors; once more with the embedder in use if it was switched meanwhile."""
+    for _ in range(SWITCHES):
+        with suppress(VectorOutdated):
+            return await work(services)
+        services = services.renewed()
+    return await work(services)
 
 
 def _services(request: Request) -> Services:
     services: Services = request.app.state.services
-    return services
+    return services.renewed()
 
 
 def _timings(request: Request) -> Timings:

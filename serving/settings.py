@@ -31,11 +31,22 @@ class Settings(BaseSettings):
         default=True, description="Offer the collection of flowers and leaves, once in the life of a data folder."
     )
     ui: bool = Field(default=True, description="Serve the page at `/`; without it only the API answers.")
-    runtime: Literal["onnx"] = Field(default="onnx", description="What runs the models: `onnx` is in process.")
+    runtime: Literal["onnx", "triton"] = Field(
+        default="onnx", description="What runs the models: `onnx` in this process, or a `triton` server."
+    )
+    triton_url: str = Field(default="127.0.0.1:8001", description="For `triton`: host:port of its gRPC service.")
+    triton_timeout: float = Field(
+        default=10, gt=0, le=600, description="For `triton`: seconds that one run of a model may take."
+    )
     device: Literal["auto", "cpu", "cuda"] = Field(
         default="auto", description="Where models run; `auto` takes a GPU when onnxruntime offers one."
     )
-    threads: int = Field(default=0, ge=0, le=256, description="Threads for inference and decoding; 0 = one per core.")
+    threads: int = Field(
+        default=0,
+        ge=0,
+        le=256,
+        description="Threads for inference and decoding; 0 = one per core, or 16 that mostly wait for `triton`.",
+    )
     max_running: int = Field(default=4, ge=1, le=256, description="Requests worked on at the same time.")
     max_waiting: int = Field(default=32, ge=0, le=10_000, description="Requests that may wait; one more gets a 503.")
     max_image_bytes: int = Field(default=20 * MEGABYTE, ge=1, description="Largest image file, in bytes.")

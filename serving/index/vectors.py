@@ -67,6 +67,14 @@ class VectorIndex:
         found = zip(ids[0].tolist(), similarities[0].tolist(), strict=True)
         return [(number, min(1.0, max(-1.0, value))) for number, value in found if number >= 0]
 
+    def vectors_of(self, ids: Collection[int]) -> Vectors | None:
+        """The vectors of these items, [N, dim]; None if some are not there."""
+        with self._lock.reading():
+            if not self._ids.issuperset(ids):
+                return None
+            rows = [self._faiss.reconstruct(number) for number in ids]
+        return np.stack(rows) if rows else np.zeros((0, self.dim), dtype=np.float32)
+
     def write(self, file: Path) -> None:
         """Save all vectors."""
         with self._lock.reading():

@@ -14,7 +14,7 @@ from serving.manifest import ClassifierManifest
 from serving.pipelines.priors import reweigh
 from serving.pipelines.upload import Upload
 from serving.repository import StoredModel
-from serving.runtime import Runtime
+from serving.runtime import Network
 from serving.timing import Timings
 
 DEFAULT = "classifier"  # the model that answers where none is named
@@ -43,9 +43,9 @@ class Classified:
 class Classifier:
     """Decodes and classifies on the shared worker threads."""
 
-    def __init__(self, runtime: Runtime, manifest: ClassifierManifest, limits: ImageLimits, workers: Executor) -> None:
+    def __init__(self, network: Network, manifest: ClassifierManifest, limits: ImageLimits, workers: Executor) -> None:
         self.manifest = manifest
-        self._runtime = runtime
+        self._network = network
         self._limits = limits
         self._workers = workers
 
@@ -72,9 +72,9 @@ class Classifier:
             heat = Heat(ranking[0][0], region, _heat(evidence[..., order[0]]))
         return Classified(ranking, ranking[0][1] < self.manifest.unsure_below, width, height, heat)
 
-    def posterior(self, upload: Upload) -> NDArray[np.float64]:
+    def posterior(self, upload: Upload, timings: Timings) -> NDArray[np.float64]:
         """Probabilities as the model gives them, in the calling thread: [K]."""
-        return self._run(upload, Timings())[0]
+        return self._run(upload, timings)[0]
 
     def _weights(self, prior: Mapping[str, float]) -> NDArray[np.float64]:
         """Weights of all labels [K], where some are given; the others keep the share they had in training."""
@@ -87,7 +87,7 @@ class Classifier:
             picture = decode(upload.data, self._limits, name=upload.name, min_side=max(shape.width, shape.height))
             pixels = fit(picture, shape.width, shape.height)[None]
         with timings.measure("infer"):
-            outputs = self._runtime.run(self.manifest.name, {self.manifest.inputs[0].name: pixels})
+            outputs = self._network.run({self.manifest.inputs[0].name: pixels}, timings)
         return outputs["probabilities"][0].astype(np.float64), outputs["evidence"][0]
 
 
@@ -127,12 +127,12 @@ def name_of(known: Iterable[str], name: str | None) -> str:
 
 
 def open_classifiers(
-    models: Mapping[str, StoredModel], runtime: Runtime, limits: ImageLimits, workers: Executor
+    models: Mapping[str, StoredModel], networks: Mapping[str, Network], limits: ImageLimits, workers: Executor
 ) -> Classifiers:
     """Every model of the repository that classifies."""
     return Classifiers(
         {
-            name: Classifier(runtime, model.manifest, limits, workers)
+            name: Classifier(networks[name], model.manifest, limits, workers)
             for name, model in models.items()
             if isinstance(model.manifest, ClassifierManifest)
         }

@@ -10,7 +10,8 @@ from serving.pipelines.tiles import TILE, Tile, shrinks, tiles
 from serving.pipelines.upright import main_direction, turned, turned_back
 from serving.pipelines.word_boxes import NOTHING, Words, gather, without_doubles
 from serving.repository import StoredModel, manifest_as
-from serving.runtime import Runtime
+from serving.runtime import Network
+from serving.timing import Timings
 
 Pixels = NDArray[np.uint8]
 LEAST_CONTRAST = 12  # of 255, in a tile and one of its colours: with less, nothing is written there
@@ -24,18 +25,18 @@ MOST_TURNS = 2
 class Detector:
     """Looks at a picture tile by tile, and joins what it finds."""
 
-    def __init__(self, runtime: Runtime, model: StoredModel) -> None:
+    def __init__(self, network: Network, model: StoredModel) -> None:
         """Raises a SetupError if the model is no detector."""
         self.manifest = manifest_as(model, DetectorManifest)
-        self._runtime = runtime
+        self._network = network
 
-    def __call__(self, picture: Pixels) -> Words:
+    def __call__(self, picture: Pixels, timings: Timings | None = None) -> Words:
         """Words of an upright picture [H, W, 3] in RGB; boxes in its pixels.
 
         The network knows level text best. So where most of what it finds runs another way, the picture is turned for
         another look; a small picture in which it finds nothing is looked at from the side.
         """
-        words = self._look_at(picture)
+        words = self._look_at(picture, timings)
         total = 0.0
         for _ in range(MOST_TURNS):
             direction = main_direction(words)
@@ -48,11 +49,11 @@ class Detector:
                 break
             total = direction
             look, matrix = turned(picture, -direction)
-            again = turned_back(self._look_at(look), matrix, direction)
+            again = turned_back(self._look_at(look, timings), matrix, direction)
             words = joined([again, words])
         return words
 
-    def _look_at(self, picture: Pixels) -> Words:
+    def _look_at(self, picture: Pixels, timings: Timings | None) -> Words:
         """Words of a picture as it is held."""
         levels = shrinks(picture.shape[1], picture.shape[0])
         found: list[Words] = []
@@ -63,7 +64,7 @@ class Detector:
                 continue
             scale = np.array([picture.shape[1] / look.shape[1], picture.shape[0] / look.shape[0]])
             for tile in tiles(look.shape[1], look.shape[0]):
-                words = self._look_at_tile(look, tile)
+                words = self._look_at_tile(look, tile, timings)
                 heights = words.boxes[:, 2:4].min(axis=1)
                 kept = (number == len(levels) - 1) | (heights <= LARGEST)
                 kept &= (number == 0) | (heights >= SMALLEST)
@@ -73,14 +74,14 @@ class Detector:
                 found.append(_in_the_picture(words, tile, scale))
         return joined(found, np.concatenate(cut)) if found else NOTHING
 
-    def _look_at_tile(self, look: Pixels, tile: Tile) -> Words:
+    def _look_at_tile(self, look: Pixels, tile: Tile, timings: Timings | None) -> Words:
         pixels = look[tile.top : tile.bottom, tile.left : tile.right]
         if _is_blank(pixels):
             return NOTHING
         multiple = self.manifest.multiple
         room = np.zeros((1, tile.height + -tile.height % multiple, tile.width + -tile.width % multiple, 3), np.uint8)
         room[0, : tile.height, : tile.width] = pixels
-        outputs = self._runtime.run(self.manifest.name, {self.manifest.inputs[0].name: room}, alone=True)
+        outputs = self._network.run({self.manifest.inputs[0].name: room}, timings, alone=True)
         return gather(
             outputs[self.manifest.outputs[0].name][0],
             stride=self.manifest.stride,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from serving.images import ImageLimits, cut, decode, fit
 from serving.manifest import EmbedderManifest
 from serving.pipelines.upload import Upload
-from serving.runtime import Runtime
+from serving.runtime import Network
 from serving.timing import Timings
 
 # Small batches fit the cores' caches and keep every core busy to the end of a request.
@@ -20,9 +20,9 @@ CHUNK = 2
 class Embedder:
     """Decodes and embeds in small batches on the shared worker threads."""
 
-    def __init__(self, runtime: Runtime, manifest: EmbedderManifest, limits: ImageLimits, workers: Executor) -> None:
+    def __init__(self, network: Network, manifest: EmbedderManifest, limits: ImageLimits, workers: Executor) -> None:
         self.manifest = manifest
-        self._runtime = runtime
+        self._network = network
         self._limits = limits
         self._workers = workers
 
@@ -50,7 +50,7 @@ class Embedder:
         with timings.measure("decode"):
             pixels = np.stack([self._pixels(upload) for upload in uploads])  # [N, height, width, 3]
         with timings.measure("infer"):
-            outputs = self._runtime.run(self.manifest.name, {self.manifest.inputs[0].name: pixels})
+            outputs = self._network.run({self.manifest.inputs[0].name: pixels}, timings)
         return outputs[self.manifest.outputs[0].name]
 
     def _pixels(self, upload: Upload) -> NDArray[np.uint8]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from serving.index.keeper import IndexKeeper
 from serving.library import Library, Neighbour
 from serving.manifest import ClassifierManifest, EmbedderManifest
 from serving.pipelines.classify import Classifier
@@ -30,8 +31,16 @@ class Looked:
 class Identifier:
     """Embeds, searches, and asks the classifier where it knows a label of the collection."""
 
-    def __init__(self, embedder: Embedder, classifier: Classifier | None, library: Library, workers: Executor) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        classifier: Classifier | None,
+        library: Library,
+        indexes: IndexKeeper,
+        workers: Executor,
+    ) -> None:
         self._embedder, self._classifier, self._library, self._workers = embedder, classifier, library, workers
+        self._indexes = indexes  # of this embedder's vectors, whatever the library works with by now
 
     async def __call__(
         self,
@@ -57,7 +66,7 @@ class Identifier:
             names = classifier.manifest.labels
             with timings.measure("classify"):
                 rows = await asyncio.gather(
-                    *(loop.run_in_executor(self._workers, classifier.posterior, upload) for upload in uploads)
+                    *(loop.run_in_executor(self._workers, classifier.posterior, upload, timings) for upload in uploads)
                 )
             posteriors = [dict(zip(names, row.tolist(), strict=True)) for row in rows]
         similarity = self._embedder.manifest.similarity
@@ -72,5 +81,7 @@ class Identifier:
 
     def _near(self, collection: str, vector: NDArray[np.float32]) -> tuple[list[Neighbour], list[float]]:
         """The neighbours of a picture, and how crowded it is around the nearest of them."""
-        neighbours = self._library.search(collection, vector, NEIGHBOURS)
-        return neighbours, self._library.crowding(collection, [each.item.id for each in neighbours[:CROWD]], FIFTH)
+        indexes = self._indexes
+        neighbours = self._library.search(collection, vector, NEIGHBOURS, indexes=indexes)
+        crowd = [each.item.id for each in neighbours[:CROWD]]
+        return neighbours, self._library.crowding(collection, crowd, FIFTH, indexes=indexes)

@@ -105,7 +105,7 @@ class Reader:
 
     def _find(self, picture: Pixels, timings: Timings) -> tuple[Words, list[Pixels]]:
         with timings.measure("detect"):
-            found = self.detector(picture)
+            found = self.detector(picture, timings)
         with timings.measure("cut"):
             return found, [cut_out(picture, box) for box in found.boxes]
 

@@ -15,7 +15,7 @@ from serving.manifest import LANGUAGE, Canvas, RecognizerManifest
 from serving.pipelines.spelling import Speller, Spelling, surest
 from serving.pipelines.upload import Upload
 from serving.repository import StoredModel, manifest_as
-from serving.runtime import Runtime
+from serving.runtime import Network
 from serving.timing import Timings
 
 Pixels = NDArray[np.uint8]
@@ -54,12 +54,12 @@ class _Job:
 class Recognizer:
     """Decodes crops, puts them on canvases of few widths, and reads those of one width together."""
 
-    def __init__(self, runtime: Runtime, model: StoredModel, limits: ImageLimits, workers: Executor) -> None:
+    def __init__(self, network: Network, model: StoredModel, limits: ImageLimits, workers: Executor) -> None:
         """Raises a SetupError if the model is no recogniser, or its language is damaged."""
         self.manifest = manifest_as(model, RecognizerManifest)
         language = read_language(model.folder / LANGUAGE) if self.manifest.language else None
         self._speller = Speller(self.manifest.symbols, self.manifest.decoder, language, self.manifest.temperature)
-        self._runtime = runtime
+        self._network = network
         self._limits = limits
         self._workers = workers
 
@@ -110,7 +110,7 @@ class Recognizer:
     def _read(self, jobs: Sequence[_Job], alone: bool, timings: Timings) -> list[Spelling]:
         pixels = np.stack([job.pixels for job in jobs])
         with timings.measure("infer"):
-            outputs = self._runtime.run(self.manifest.name, {self.manifest.inputs[0].name: pixels}, alone=alone)
+            outputs = self._network.run({self.manifest.inputs[0].name: pixels}, timings, alone=alone)
         with timings.measure("spell"):
             return list(map(self._speller, outputs["classes"].tolist(), outputs["probabilities"].tolist()))
 

@@ -39,9 +39,9 @@ async def classify(
     explain: Annotated[bool, Form(description="add a map of what speaks for the best label")] = False,
 ) -> ClassifyResponse:
     """What the picture shows: calibrated probabilities of the labels that the model knows, and of nothing else."""
-    classifier = services.classifiers.named(model)
+    classifier = services.answering.classifiers.named(model)
     weights = parse_prior(prior, classifier.manifest.labels) if prior is not None else None
-    async with services.admission.enter():
+    async with services.admission.enter(timings):
         upload = Upload("image", await image.read())
         found = await classifier(upload, timings, prior=weights, explain=explain)
     return classify_response(found, classifier.manifest, top)

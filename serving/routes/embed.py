@@ -24,9 +24,9 @@ async def embed(
 ) -> Response:
     """Embed up to 64 pictures: one vector of length 1 for each, in the order sent."""
     refuse_too_many(images, services.settings.max_images)
-    async with services.admission.enter():
-        vectors = await services.embedder(await read_uploads(images), timings)
-    manifest = services.embedder.manifest
+    async with services.admission.enter(timings):
+        vectors = await services.answering.embedder(await read_uploads(images), timings)
+    manifest = services.answering.embedder.manifest
     model = ModelRef(name=manifest.name, version=manifest.version, sha256=manifest.sha256)
     body = {"model": model.model_dump(), "dim": manifest.dim, "embeddings": vectors}
     # orjson writes float32 arrays as they are, in their shortest form.

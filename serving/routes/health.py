@@ -9,7 +9,7 @@ from serving.schemas import Health
 router = APIRouter(tags=["health"])
 
 
-@router.get("/health/live")
+@router.get("/health/live", response_model_exclude_none=True)
 async def live() -> Health:
     """The process answers."""
     return Health(status="live")
@@ -17,13 +17,16 @@ async def live() -> Health:
 
 @router.get(
     "/health/ready",
-    responses={503: {"model": Health, "description": "Models are still loading, or the server is stopping"}},
+    response_model_exclude_none=True,
+    responses={503: {"model": Health, "description": "Models are loading, cannot be reached, or the server stops"}},
 )
 async def ready(request: Request, response: Response) -> Health:
-    """Models are loaded and warm."""
-    if getattr(request.app.state, "services", None) is None:
+    """Models are loaded and warm, and what runs them answers."""
+    services = getattr(request.app.state, "services", None)
+    reason = "models are still loading, or the server is stopping" if services is None else services.runtime.trouble()
+    if reason is not None:
         response.status_code = 503
-        return Health(status="not ready")
+        return Health(status="not ready", reason=reason)
     return Health(status="ready")
 
 

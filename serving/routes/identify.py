@@ -43,8 +43,8 @@ async def identify(
     """What the organism probably is, with the look-alikes that say so; `rejected` if nothing looks enough like it."""
     labels = (await run_in_threadpool(services.library.get_collection, collection)).labels
     weights = parse_prior(prior, list(labels) or [""]) if prior is not None else None
-    async with services.admission.enter():
+    async with services.admission.enter(timings):
         uploads = [Upload(f"images[{place}]", await image.read()) for place, image in enumerate(images)]
-        looked = await services.identifier(collection, uploads, labels, timings, prior=weights)
+        looked = await services.answering.identifier(collection, uploads, labels, timings, prior=weights)
     known = await run_in_threadpool(services.desk.known_taxa, [each.label for each in looked.found.suggestions])
     return identify_response(looked, collection, known)

@@ -16,7 +16,7 @@ from serving.pipelines.upload import Upload
 from serving.problems import describe
 from serving.routes.collections import NameInPath
 from serving.schemas import ItemChange, ItemInfo, ItemPage, Label
-from serving.services import CurrentServices, CurrentTimings
+from serving.services import CurrentServices, CurrentTimings, Services, with_current_vectors
 from serving.store.pictures import THUMBNAIL_SIDE
 from serving.store.tables import Item
 
@@ -47,20 +47,26 @@ async def add_item(
 ) -> ItemInfo:
     """Add a picture; a search finds it from the moment of the answer."""
     details = _parse_metadata(metadata)
-    async with services.admission.enter():
+    async with services.admission.enter(timings):
         data = await image.read()
-        (vector,) = await services.embedder([Upload("image", data)], timings)
-        picture = NewPicture(data, *describe_picture(data))
-        with timings.measure("store"):
-            item = await run_in_threadpool(
-                services.library.add_item,
-                collection,
-                vector=vector,
-                label=label,
-                details=details,
-                picture=picture,
-                idempotency_key=idempotency_key,
-            )
+
+        async def add(services: Services) -> Item:
+            embedder = services.answering.embedder
+            (vector,) = await embedder([Upload("image", data)], timings)
+            picture = NewPicture(data, *describe_picture(data))
+            with timings.measure("store"):
+                return await run_in_threadpool(
+                    services.library.add_item,
+                    collection,
+                    vector=vector,
+                    label=label,
+                    details=details,
+                    picture=picture,
+                    idempotency_key=idempotency_key,
+                    model=embedder.manifest.sha256,
+                )
+
+        item = await with_current_vectors(services, add)
     return item_info(collection, item)
 
 

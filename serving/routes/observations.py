@@ -20,7 +20,7 @@ from serving.review_answers import kept_identification, observation_info
 from serving.review_schemas import LARGEST_ID, ObservationInfo, ObservationPage, ObservationStatus, VoteRequest
 from serving.routes.identify import Pictures, Prior
 from serving.schemas import CollectionName, Label
-from serving.services import CurrentServices, CurrentTimings
+from serving.services import CurrentServices, CurrentTimings, Services, with_current_vectors
 from serving.store.pictures import THUMBNAIL_SIDE
 from serving.store.review_tables import ObservationImage
 
@@ -61,23 +61,30 @@ async def submit_observation(
     summary = await run_in_threadpool(services.library.get_collection, collection)
     named = _organs(organs, len(images))
     weights = parse_prior(prior, list(summary.labels) or [""]) if prior is not None else None
-    async with services.admission.enter():
+    async with services.admission.enter(timings):
         uploads = [Upload(f"images[{number}]", await image.read()) for number, image in enumerate(images)]
-        looked = await services.identifier(collection, uploads, summary.labels, timings, prior=weights)
-        pictures = [
-            NewImage(NewPicture(upload.data, *describe_picture(upload.data)), vector, organ)
-            for upload, vector, organ in zip(uploads, looked.vectors, named, strict=True)
-        ]
         where = Circumstances(observed, latitude, longitude, place or "", observer or "", notes)
 
-        def keep() -> ObservationInfo:
-            labels = [each.label for each in looked.found.suggestions]
-            taxa = services.desk.taxa_of_labels(labels, caller.name)
-            new = NewObservation(pictures, kept_identification(looked, taxa), where)
-            return observation_info(services.desk.submit(collection, new, caller.name), caller.name)
+        async def submit(services: Services) -> ObservationInfo:
+            identifier = services.answering.identifier
+            looked = await identifier(collection, uploads, summary.labels, timings, prior=weights)
+            pictures = [
+                NewImage(NewPicture(upload.data, *describe_picture(upload.data)), vector, organ)
+                for upload, vector, organ in zip(uploads, looked.vectors, named, strict=True)
+            ]
 
-        with timings.measure("store"):
-            return await run_in_threadpool(keep)
+            def keep() -> ObservationInfo:
+                labels = [each.label for each in looked.found.suggestions]
+                with services.library.held():
+                    services.library.check_model(looked.embedder.sha256)
+                    taxa = services.desk.taxa_of_labels(labels, caller.name)
+                    new = NewObservation(pictures, kept_identification(looked, taxa), where)
+                    return observation_info(services.desk.submit(collection, new, caller.name), caller.name)
+
+            with timings.measure("store"):
+                return await run_in_threadpool(keep)
+
+        return await with_current_vectors(services, submit)
 
 
 @router.get("", responses=describe(errors.CollectionMissing, errors.RequestInvalid))

@@ -25,7 +25,7 @@ async def read(
     ] = LEAST_SURE,
 ) -> ReadResponse:
     """Find and read all words of a picture, at any angle, in reading order. Printable ASCII only."""
-    async with services.admission.enter():
-        page = await services.reader(Upload("image", await image.read()), timings, least_sure=min_confidence)
-    reader = services.reader
+    async with services.admission.enter(timings):
+        page = await services.answering.reader(Upload("image", await image.read()), timings, least_sure=min_confidence)
+    reader = services.answering.reader
     return read_response(page, [reader.detector.manifest, reader.recognizer.manifest])

@@ -27,9 +27,9 @@ async def recognize(
 ) -> RecognizeResponse:
     """Read the word on each of up to 64 crops. Printable ASCII only; of other scripts comes nothing, or nonsense."""
     refuse_too_many(images, services.settings.max_images)
-    async with services.admission.enter():
-        readings = await services.recognizer(await read_uploads(images), timings)
-    manifest = services.recognizer.manifest
+    async with services.admission.enter(timings):
+        readings = await services.answering.recognizer(await read_uploads(images), timings)
+    manifest = services.answering.recognizer.manifest
     model = ModelRef(name=manifest.name, version=manifest.version, sha256=manifest.sha256)
     return RecognizeResponse(model=model, results=[_result(reading, details=details) for reading in readings])
 

@@ -35,12 +35,13 @@ async def search(
 ) -> SearchResponse:
     """The nearest items, their vote on what the picture is, or why it is none of them."""
     await run_in_threadpool(services.library.get_collection_id, collection)  # before the work, not after it
-    async with services.admission.enter():
+    async with services.admission.enter(timings):
         part = None if region is None else Region(*map(int, region.split(",")))
-        (vector,) = await services.embedder([Upload("image", await image.read(), part)], timings)
+        (vector,) = await services.answering.embedder([Upload("image", await image.read(), part)], timings)
         with timings.measure("search"):
-            found = await run_in_threadpool(services.library.search, collection, vector, k, label)
-    manifest = services.embedder.manifest
+            indexes = services.answering.indexes
+            found = await run_in_threadpool(services.library.search, collection, vector, k, label, indexes=indexes)
+    manifest = services.answering.embedder.manifest
     similarity = manifest.similarity
     reason = reason_to_reject(found, similarity.reject_below if similarity else None)
     return SearchResponse(

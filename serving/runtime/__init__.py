@@ -6,19 +6,42 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from serving.repository import StoredModel
+from serving.timing import Timings
+
 Arrays = Mapping[str, NDArray[Any]]
 
 
-class Runtime(Protocol):
-    """Runs loaded models. `run` may be called from many threads at once."""
+class Network(Protocol):
+    """One loaded version of a model. It lives as long as somebody holds it: a request keeps the one it began with."""
 
-    def run(self, model: str, inputs: Arrays, *, alone: bool = False) -> dict[str, NDArray[np.float32]]:
-        """Run `model` on named inputs [batch, …]; returns its outputs by name.
+    def run(
+        self, inputs: Arrays, timings: Timings | None = None, *, alone: bool = False
+    ) -> dict[str, NDArray[np.float32]]:
+        """Run on named inputs [batch, …]; returns outputs by name. May be called from many threads at once.
 
-        `alone` says that the caller waits for this run and has no other: it should end soon, whatever it takes.
+        `timings` says by when it must be done. `alone` says that the caller waits for this run and has no other: it
+        should end soon, whatever it takes.
         """
         ...
 
-    def describe(self, model: str) -> str:
-        """What runs the model, and where, in a few words."""
+    @property
+    def place(self) -> str:
+        """What runs it, and where, in a few words."""
+        ...
+
+
+class Runtime(Protocol):
+    """Loads models."""
+
+    def load(self, model: StoredModel) -> Network:
+        """A version of a model, warm; raises a SetupError if it does not answer as its manifest says."""
+        ...
+
+    def trouble(self) -> str | None:
+        """Why no model can answer at present; None if they can."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections and threads."""
         ...

@@ -1,8 +1,9 @@
 """onnxruntime inside this process: the default, needs no other service."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock
 
 import numpy as np
@@ -10,92 +11,117 @@ import onnxruntime as ort
 import structlog
 from numpy.typing import NDArray
 
-from serving.errors import ManifestInvalid, SetupError
+from serving.errors import ManifestInvalid, ModelRefused, SetupError
 from serving.manifest import Manifest
 from serving.metrics import Metrics
 from serving.repository import StoredModel
 from serving.runtime import Arrays
+from serving.runtime.devices import CPU, Provider, choose_providers, providers_for
+from serving.runtime.probe import check_answers
+from serving.timing import Timings
 
 log = structlog.get_logger()
-
-GPU_PROVIDERS = ("TensorrtExecutionProvider", "CUDAExecutionProvider")
-CPU = "CPUExecutionProvider"
+NAME = "onnx"
 
 
 class InProcessRuntime:
-    """Loads every model once and warms it up; a model that does not fit its manifest is refused.
+    """Loads models into this process.
 
     A run uses one thread on a CPU: callers run as many batches side by side as there are cores, which
     gives more images a second than one run spread over all cores. A run that is alone is spread over all cores.
     """
 
-    def __init__(self, models: Mapping[str, StoredModel], device: str, metrics: Metrics) -> None:
-        providers = choose_providers(device, ort.get_available_providers())
-        self._metrics = metrics
-        self._sessions: dict[str, ort.InferenceSession] = {}
-        self._spread: dict[str, ort.InferenceSession] = {}  # over all cores; opened when first wanted
-        self._models, self._providers = models, providers
-        self._lock = Lock()
-        self._running = 0
-        for name, model in models.items():
-            session = _open_session(model, providers)
-            _check_signature(session, model.manifest)
-            self._sessions[name] = session
-            started = time.perf_counter()
-            self.run(name, warm_up_inputs(model.manifest))
-            log.info(
-                "model loaded",
-                model=name,
-                version=model.manifest.version,
-                runtime=self.describe(name),
-                warm_up_ms=round(1000 * (time.perf_counter() - started)),
-            )
+    def __init__(self, device: str, metrics: Metrics, engines: Path | None = None) -> None:
+        """`engines` is a folder for what TensorRT has compiled; without one, TensorRT is not used."""
+        self._device, self._metrics = device, metrics
+        self._providers = choose_providers(device, ort.get_available_providers(), engines)
+        self._running = _Running()
 
-    def run(self, model: str, inputs: Arrays, *, alone: bool = False) -> dict[str, NDArray[np.float32]]:
-        """Run `model` on named inputs [batch, …]; returns its outputs by name."""
-        self._metrics.batch_size.labels(model).observe(len(next(iter(inputs.values()))))
-        with self._session(model, alone=alone) as session, self._metrics.inference_seconds.labels(model).time():
-            names = [output.name for output in session.get_outputs()]
-            return dict(zip(names, session.run(names, dict(inputs)), strict=True))
+    def load(self, model: StoredModel) -> "InProcessNetwork":
+        """Open, compare with its manifest, warm up, check its answers; raises a SetupError."""
+        started = time.perf_counter()
+        providers = providers_for(model.manifest, self._providers)
+        network = InProcessNetwork(model, providers, self._metrics, self._running)
+        if self._device == "cuda" and network.provider == CPU:
+            raise SetupError(
+                f"READLEAF_DEVICE=cuda, but onnxruntime could not use the GPU for {model.manifest.name} and fell back "
+                "to the CPU; its log above says why: often a driver or CUDA library is missing"
+            )
+        try:
+            check_answers(model.manifest, network.run)
+        except SetupError:
+            raise
+        except Exception as error:  # onnxruntime's own exception classes share no public base
+            raise ModelRefused(f"{model.manifest.name}: its graph cannot be run ({error})") from error
+        log.info(
+            "model loaded",
+            model=model.manifest.name,
+            version=model.manifest.version,
+            runtime=network.place,
+            load_ms=round(1000 * (time.perf_counter() - started)),
+        )
+        return network
+
+    def trouble(self) -> str | None:
+        """Nothing can be in the way."""
+        return None
+
+    def close(self) -> None:
+        """Sessions go with whoever holds them."""
+
+
+class _Running:
+    """How many runs are under way, of all models."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.count = 0
+
+
+class InProcessNetwork:
+    """A session for runs side by side, and one spread over all cores, opened when first wanted."""
+
+    def __init__(self, model: StoredModel, providers: list[Provider], metrics: Metrics, running: _Running) -> None:
+        self._model, self._providers, self._metrics, self._running = model, providers, metrics, running
+        self._session = _open_session(model, providers)
+        self._spread: ort.InferenceSession | None = None
+        _check_signature(self._session, model.manifest)
+        self._outputs = [tensor.name for tensor in model.manifest.outputs]
+        self.provider: str = self._session.get_providers()[0]
+
+    def run(
+        self, inputs: Arrays, timings: Timings | None = None, *, alone: bool = False
+    ) -> dict[str, NDArray[np.float32]]:
+        """Run on named inputs [batch, …]; returns outputs by name."""
+        if timings is not None:
+            timings.check()
+        batch = len(next(iter(inputs.values())))
+        with self._metrics.run(self._model.manifest.name, NAME, batch), self._chosen(alone=alone) as session:
+            return dict(zip(self._outputs, session.run(self._outputs, dict(inputs)), strict=True))
 
     @contextmanager
-    def _session(self, model: str, *, alone: bool) -> Iterator[ort.InferenceSession]:
+    def _chosen(self, *, alone: bool) -> Iterator[ort.InferenceSession]:
         """The session for one run: spread over all cores if nothing else runs."""
-        with self._lock:
-            spread = alone and not self._running and self._providers == [CPU]
-            if spread and model not in self._spread:
-                self._spread[model] = _open_session(self._models[model], self._providers, threads=0)
-            session = self._spread[model] if spread else self._sessions[model]
-            self._running += 1
+        running = self._running
+        with running.lock:
+            spread = alone and not running.count and self.provider == CPU
+            if spread and self._spread is None:
+                self._spread = _open_session(self._model, self._providers, threads=0)
+            session = self._spread if spread else self._session
+            running.count += 1
         try:
             yield session
         finally:
-            with self._lock:
-                self._running -= 1
+            with running.lock:
+                running.count -= 1
 
-    def describe(self, model: str) -> str:
-        """What runs the model, and where, in a few words."""
-        return f"onnx ({self._sessions[model].get_providers()[0]})"
-
-
-def choose_providers(device: str, available: list[str]) -> list[str]:
-    """onnxruntime's execution providers for `auto`, `cpu` or `cuda`, best first."""
-    gpu = [provider for provider in GPU_PROVIDERS if provider in available]
-    if device == "cuda" and not gpu:
-        raise SetupError(
-            f"READLEAF_DEVICE=cuda, but this onnxruntime offers only {', '.join(available)}; "
-            "install the gpu extra, or set READLEAF_DEVICE to auto or cpu"
-        )
-    return [*([] if device == "cpu" else gpu), CPU]
+    @property
+    def place(self) -> str:
+        """What runs it, and where, in a few words."""
+        return f"{NAME} ({self.provider})"
 
 
-def warm_up_inputs(manifest: Manifest) -> dict[str, NDArray[np.uint8]]:
-    """One black picture."""
-    [tensor] = manifest.inputs
-    return {tensor.name: np.zeros([1, *manifest.example_shape], dtype=tensor.dtype)}
-
-
-def _open_session(model: StoredModel, providers: list[str], *, threads: int = 1) -> ort.InferenceSession:
+def _open_session(model: StoredModel, providers: list[Provider], *, threads: int = 1) -> ort.InferenceSession:
     """A session on so many threads; 0: one a core."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads

@@ -49,3 +49,9 @@ def renew_vectors(session: Session, collection: Collection, model: str, vectors:
             session.add(Change(collection_id=collection.id, item_id=item.id))
             count += 1
     return count
+
+
+def renew_starters(session: Session, model: str, vectors: NDArray[np.float32]) -> None:
+    """The same in every collection: the starter's items may have been renamed with theirs."""
+    for collection in session.scalars(select(Collection)).all():
+        renew_vectors(session, collection, model, vectors)

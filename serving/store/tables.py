@@ -114,6 +114,26 @@ class Milestone(Table):
     reached: Mapped[datetime] = mapped_column(Moment, default=now)
 
 
+class ModelInUse(Table):
+    """Which version of a model answers."""
+
+    __tablename__ = "models_in_use"
+
+    name: Mapped[str] = mapped_column(String(63), primary_key=True)
+    version: Mapped[int]
+    since: Mapped[datetime] = mapped_column(Moment, default=now)
+
+
+class PreparedVector(Table):
+    """What another version of the embedder makes of a picture, so that a switch to it takes no time."""
+
+    __tablename__ = "prepared_vectors"
+
+    model: Mapped[str] = mapped_column(String(64), primary_key=True)  # sha256
+    picture: Mapped[str] = mapped_column(String(64), primary_key=True)  # sha256 of its file
+    embedding: Mapped[bytes] = mapped_column(LargeBinary)  # float32, little endian
+
+
 class Job(Table):
     """Work that goes on after its request was answered, and after a restart."""
 

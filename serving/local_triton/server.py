@@ -1,0 +1,190 @@
+"""The server process: started apart from the command that starts it, found again by what it noted, stopped cleanly."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import httpx
+
+from serving.errors import TritonUnusable
+from serving.local_triton.environment import TritonEnvironment
+from serving.local_triton.model_repository import write_python_repository
+from serving.repository import find_versions
+from serving.store.data_folder import hold_data_folder
+
+HOST = "127.0.0.1"
+READY_SECONDS = 180
+STOP_SECONDS = 40  # Triton lets runs end, for 30 seconds at most
+LOG_LINES = 5
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where it listens, on this machine alone; 0 is any free one."""
+
+    grpc: int = 8001
+    metrics: int = 8002
+    http: int = 8003
+
+    def filled(self) -> "Ports":
+        """Free ports in place of 0."""
+        return Ports(*(port or _free_port() for port in (self.grpc, self.metrics, self.http)))
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that was started."""
+
+    pid: int
+    ports: Ports
+
+    @property
+    def url(self) -> str:
+        """What READLEAF_TRITON_URL is set to."""
+        return f"{HOST}:{self.ports.grpc}"
+
+    def is_ready(self) -> bool:
+        """Whether it has loaded all models."""
+        try:
+            with httpx.Client(trust_env=False, timeout=2) as http:
+                return http.get(f"http://{HOST}:{self.ports.http}/v2/health/ready").status_code == 200
+        except httpx.HTTPError:
+            return False
+
+
+class LocalTriton:
+    """Triton of one data folder."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.folder = data_dir / "triton"
+        self.environment = TritonEnvironment(self.folder)
+        self.log = self.folder / "log.txt"
+        self._state = self.folder / "running.json"
+        self._repository = self.folder / "models"
+
+    def running(self) -> Running | None:
+        """The server, if it runs: a process of its number that is ours."""
+        try:
+            noted = json.loads(self._state.read_text())
+            found = Running(noted["pid"], Ports(**noted["ports"]))
+            command = Path(f"/proc/{found.pid}/cmdline").read_bytes().decode(errors="replace")
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return found if f"--model-repository={self._repository}" in command.split("\0") else None
+
+    def start(self, models_dir: Path, ports: Ports, say: Say, instances: int = 1) -> tuple[Running, bool]:
+        """Install it, give it our models, start it, wait until it is ready; (server, whether it was started now).
+
+        One that runs already is given the models anew, and takes up new versions when it is asked to load them.
+        Raises TritonUnusable or another SetupError.
+        """
+        with hold_data_folder(self.folder, "readleaf triton start"):
+            models = find_versions(models_dir)
+            self.environment.install(say)
+            try:
+                write_python_repository(models, self._repository, instances)
+            except OSError as error:
+                raise TritonUnusable(f"{self._repository} cannot be written ({error.strerror})") from error
+            if (found := self.running()) is not None:
+                return found, False
+            ports = ports.filled()
+            _refuse_taken(ports)
+            say(f"Starting Triton; it logs to {self.log}")
+            with self.log.open("wb") as log:
+                process = subprocess.Popen(
+                    self._command(ports),
+                    env=self.environment.variables(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # Ctrl-C in this terminal is not meant for it
+                )
+            running = Running(process.pid, ports)
+            self._state.write_text(json.dumps(asdict(running)))
+            self._wait(process, running)
+            return running, True
+
+    def stop(self) -> bool:
+        """End it after the runs that are under way; False if none runs."""
+        running = self.running()
+        if running is None:
+            self._state.unlink(missing_ok=True)
+            return False
+        os.kill(running.pid, signal.SIGTERM)
+        if not self._gone_within(STOP_SECONDS):
+            os.kill(running.pid, signal.SIGKILL)
+            self._gone_within(STOP_SECONDS)
+        self._state.unlink(missing_ok=True)
+        return True
+
+    def _command(self, ports: Ports) -> list[str]:
+        return [
+            str(self.environment.binary),
+            f"--model-repository={self._repository}",
+            f"--backend-directory={self.environment.backends}",
+            "--model-control-mode=explicit",
+            "--load-model=*",
+            f"--grpc-address={HOST}",
+            f"--grpc-port={ports.grpc}",
+            f"--http-address={HOST}",
+            f"--http-port={ports.http}",
+            f"--metrics-address={HOST}",
+            f"--metrics-port={ports.metrics}",
+            "--allow-gpu-metrics=false",
+        ]
+
+    def _wait(self, process: "subprocess.Popen[bytes]", running: Running) -> None:
+        ends = time.monotonic() + READY_SECONDS
+        while not running.is_ready():
+            if process.poll() is not None or time.monotonic() > ends:
+                process.kill()
+                process.wait()
+                self._state.unlink(missing_ok=True)
+                raise TritonUnusable(f"Triton did not come up; {self.log} ends with: {self._last_lines()}")
+            time.sleep(0.2)
+
+    def _last_lines(self) -> str:
+        lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+        telling = [line for line in lines if line.startswith("E")] or lines
+        return " | ".join(telling[-LOG_LINES:])
+
+    def _gone_within(self, seconds: float) -> bool:
+        ends = time.monotonic() + seconds
+        while self.running() is not None:
+            if time.monotonic() > ends:
+                return False
+            _reap()
+            time.sleep(0.1)
+        return True
+
+
+def _reap() -> None:
+    """If this very process has started it, its entry stays until it is asked for."""
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return
+
+
+def _free_port() -> int:
+    with socket.create_server((HOST, 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def _refuse_taken(ports: Ports) -> None:
+    for name, port in asdict(ports).items():
+        try:
+            socket.create_server((HOST, port)).close()
+        except OSError as error:
+            raise TritonUnusable(
+                f"port {port} for Triton's {name} cannot be had ({error.strerror}); choose another with --{name}-port"
+            ) from error

@@ -1,0 +1,291 @@
+"""Models on a Triton server over gRPC: the same graphs, the same answers."""
+
+import threading
+import time
+import weakref
+from typing import Any
+
+import numpy as np
+import structlog
+import tritonclient.grpc as grpc
+from numpy.typing import NDArray
+from tritonclient.utils import InferenceServerException
+
+from serving.errors import Overloaded, ReadleafError, RuntimeUnavailable, TritonUnusable
+from serving.manifest import Manifest, Tensor
+from serving.metrics import Metrics, ModelServerStatistics
+from serving.repository import StoredModel
+from serving.runtime import Arrays
+from serving.runtime.breaker import Breaker
+from serving.runtime.probe import check_answers
+from serving.timing import Timings
+from serving.triton_config import sha256_key
+
+log = structlog.get_logger()
+
+NAME = "triton"
+TYPES = {"uint8": "UINT8", "float32": "FP32", "int64": "INT64"}
+CHECK_SECONDS = 2.0  # for questions that are no inference
+START_SECONDS = 10.0  # that a Triton may need to come up while the service starts
+LOOK_SECONDS = 0.05  # how often a waiting run looks whether anybody still waits for it
+# A connection that broke is tried again at once and then every half second, instead of after up to two minutes.
+CHANNEL = [
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+]
+
+
+class TritonRuntime:
+    """One connection for all models and threads, and a breaker for when the server is gone."""
+
+    def __init__(self, url: str, timeout: float, metrics: Metrics) -> None:
+        """`timeout` is the longest that one run may take, in seconds. Raises TritonUnusable."""
+        self.url, self.timeout = url, timeout
+        self._metrics = metrics
+        self._networks: weakref.WeakSet[TritonNetwork] = weakref.WeakSet()  # those in use
+        try:
+            self.client = grpc.InferenceServerClient(url, channel_args=CHANNEL)
+        except Exception as error:  # grpc has no class for an address that is none
+            raise TritonUnusable(f"READLEAF_TRITON_URL={url!r} is no address; write host:port ({error})") from error
+        self.breaker = Breaker(f"Triton at {url}", self._is_well)
+        self._wait_until_ready()
+        metrics.server_statistics.source = self._statistics
+
+    def load(self, model: StoredModel) -> "TritonNetwork":
+        """Check that Triton serves this very version; it is asked to load it if it has not. Raises TritonUnusable."""
+        started = time.perf_counter()
+        manifest = model.manifest
+        try:
+            if not self._is_served(manifest):
+                self._ask_to_load(manifest)
+        except InferenceServerException as error:
+            raise TritonUnusable(f"Triton at {self.url} does not answer ({_sentence(error)})") from error
+        self._compare(manifest)
+        network = TritonNetwork(self, manifest, self._metrics)
+        try:
+            check_answers(manifest, network.run)
+        except (RuntimeUnavailable, Overloaded) as error:
+            raise TritonUnusable(f"{manifest.name} version {manifest.version}: {error.message}") from error
+        self._networks.add(network)
+        log.info(
+            "model loaded",
+            model=manifest.name,
+            version=manifest.version,
+            runtime=network.place,
+            load_ms=round(1000 * (time.perf_counter() - started)),
+        )
+        return network
+
+    def trouble(self) -> str | None:
+        """Why no model can answer at present."""
+        return self.breaker.reason
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._metrics.server_statistics.source = None
+        self.breaker.close()
+        self.client.close()
+
+    def _wait_until_ready(self) -> None:
+        ends = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                if self.client.is_server_ready(client_timeout=CHECK_SECONDS):
+                    return
+                reason = "it is there, but says that it is not ready: perhaps a model could not be loaded"
+            except InferenceServerException as error:
+                reason = _sentence(error)
+            if time.monotonic() > ends:
+                self.client.close()
+                raise TritonUnusable(
+                    f"no Triton answers at {self.url} ({reason}); start one with `readleaf triton start`, or set "
+                    "READLEAF_TRITON_URL to the host:port of its gRPC service"
+                )
+            time.sleep(0.2)
+
+    def _is_well(self) -> bool:
+        try:
+            return bool(self.client.is_server_ready(client_timeout=CHECK_SECONDS)) and all(
+                self._is_served(network.manifest) for network in list(self._networks)
+            )
+        except InferenceServerException:
+            return False
+
+    def _is_served(self, manifest: Manifest) -> bool:
+        return bool(
+            self.client.is_model_ready(manifest.name, str(manifest.version), client_timeout=CHECK_SECONDS)
+        )
+
+    def _ask_to_load(self, manifest: Manifest) -> None:
+        """Take up a version that lies in Triton's repository; where that is not allowed, it is refused."""
+        reason = "it was asked to load it and did not"
+        try:
+            self.client.load_model(manifest.name, client_timeout=max(60.0, self.timeout))
+        except InferenceServerException as error:
+            reason = _sentence(error)
+        if not self._is_served(manifest):
+            raise TritonUnusable(
+                f"Triton at {self.url} does not serve {manifest.name} version {manifest.version} ({reason}); put it into "
+                "its model repository (`readleaf triton start` does, for the one on this machine)"
+            )
+
+    def _compare(self, manifest: Manifest) -> None:
+        """Raise TritonUnusable if Triton's model of this name and version is another one."""
+        where = f"Triton at {self.url}: {manifest.name} version {manifest.version}"
+        version = str(manifest.version)
+        try:
+            found = self.client.get_model_metadata(manifest.name, version, client_timeout=CHECK_SECONDS)
+            config = self.client.get_model_config(manifest.name, version, client_timeout=CHECK_SECONDS).config
+        except InferenceServerException as error:
+            raise TritonUnusable(f"{where} cannot be looked at ({_sentence(error)})") from error
+        for kind, wanted, actual in (
+            ("inputs", manifest.inputs, found.inputs),
+            ("outputs", manifest.outputs, found.outputs),
+        ):
+            promised = sorted((tensor.name, TYPES[tensor.dtype], tensor.shape) for tensor in wanted)
+            served = sorted((tensor.name, tensor.datatype, list(tensor.shape)) for tensor in actual)
+            if promised != served:
+                raise TritonUnusable(f"{where} has the {kind} {served}, its manifest says {promised}")
+        sha256 = config.parameters[sha256_key(manifest.version)].string_value or manifest.sha256
+        if sha256 != manifest.sha256:
+            raise TritonUnusable(
+                f"{where} is another graph: sha256 {sha256[:12]}…, and {manifest.sha256[:12]}… in the manifest; "
+                "give both the same model repository"
+            )
+
+    def _statistics(self) -> list[ModelServerStatistics.Row]:
+        try:
+            found = self.client.get_inference_statistics(client_timeout=CHECK_SECONDS).model_stats
+        except InferenceServerException:
+            return []
+        return [
+            ModelServerStatistics.Row(
+                model=each.name,
+                version=each.version,
+                queue_seconds=each.inference_stats.queue.ns / 1e9,
+                compute_seconds=each.inference_stats.compute_infer.ns / 1e9,
+                failures=each.inference_stats.fail.count,
+                runs={int(batch.batch_size): int(batch.compute_infer.count) for batch in each.batch_stats},
+            )
+            for each in found
+        ]
+
+
+class TritonNetwork:
+    """One version of a model on a Triton server."""
+
+    def __init__(self, runtime: TritonRuntime, manifest: Manifest, metrics: Metrics) -> None:
+        self.manifest = manifest
+        self._runtime, self._metrics = runtime, metrics
+        self._outputs = [grpc.InferRequestedOutput(tensor.name) for tensor in manifest.outputs]
+
+    @property
+    def place(self) -> str:
+        """What runs it, and where, in a few words."""
+        return f"{NAME} ({self._runtime.url})"
+
+    def run(
+        self, inputs: Arrays, timings: Timings | None = None, *, alone: bool = False
+    ) -> dict[str, NDArray[np.float32]]:
+        """Run on named inputs [batch, …]; returns outputs by name. `alone` is Triton's own affair."""
+        timings = timings or Timings()
+        timings.check()
+        if (reason := self._runtime.breaker.reason) is not None:
+            raise _unavailable(reason)
+        tensors = [_tensor(name, array, self.manifest.inputs) for name, array in inputs.items()]
+        batch = len(next(iter(inputs.values())))
+        with self._metrics.run(self.manifest.name, NAME, batch):
+            result = self._ask(tensors, timings, again=True)
+        self._runtime.breaker.succeeded()
+        return {tensor.name: result.as_numpy(tensor.name) for tensor in self.manifest.outputs}
+
+    def _ask(self, tensors: list[grpc.InferInput], timings: Timings, *, again: bool) -> grpc.InferResult:
+        """Ask once, and once more if the connection broke: a run changes nothing, so it may be repeated."""
+        try:
+            return self._infer(tensors, timings)
+        except InferenceServerException as error:
+            failure = self._judge(error, timings)
+            if again and isinstance(failure, _Broken):
+                return self._ask(tensors, timings, again=False)
+            if isinstance(failure, _Broken):
+                self._runtime.breaker.failed(failure.reason, surely=True)
+                raise _unavailable(failure.reason) from error
+            raise failure from error
+
+    def _infer(self, tensors: list[grpc.InferInput], timings: Timings) -> grpc.InferResult:
+        """One call, ended when its time is up, when nobody waits for it any more, or by an answer."""
+        answered = threading.Event()
+        answer: list[Any] = []
+
+        def take(result: grpc.InferResult | None, error: InferenceServerException | None) -> None:
+            answer.extend((result, error))
+            answered.set()
+
+        seconds = min(timings.left, self._runtime.timeout)
+        call = self._runtime.client.async_infer(
+            self.manifest.name,
+            tensors,
+            take,
+            model_version=str(self.manifest.version),
+            outputs=self._outputs,
+            client_timeout=max(0.001, seconds),
+            timeout=max(1, int(seconds * 1e6)),  # how long it may wait in Triton's queue, in microseconds
+        )
+        while not answered.wait(LOOK_SECONDS):
+            try:
+                timings.check()
+            except ReadleafError:
+                call.cancel()
+                raise
+        result, error = answer
+        if error is not None:
+            raise error
+        return result
+
+    def _judge(self, error: InferenceServerException, timings: Timings) -> Exception:
+        """What a failed call means for the request."""
+        status, reason = str(error.status()), _sentence(error)
+        if timings.left <= 0:
+            return timings.late()
+        if "queue" in reason or "timeout expired" in reason.lower():  # Triton's own limits, of queue and of waiting
+            return Overloaded(
+                f"{self.manifest.name} has more to do than it can; try again in a second", headers={"Retry-After": "1"}
+            )
+        if status.endswith("DEADLINE_EXCEEDED"):
+            slow = f"it did not answer within {self._runtime.timeout:g} seconds"
+            self._runtime.breaker.failed(slow)
+            return _unavailable(slow)
+        if status.endswith(("UNAVAILABLE", "CANCELLED")):
+            return _Broken(reason)
+        if status.endswith("NOT_FOUND"):
+            return _unavailable(reason)
+        return RuntimeError(f"Triton could not run {self.manifest.name}: {reason}")
+
+
+class _Broken(Exception):
+    """The server, or this model on it, is gone."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def _tensor(name: str, array: NDArray[Any], known: list[Tensor]) -> grpc.InferInput:
+    [dtype] = [tensor.dtype for tensor in known if tensor.name == name]
+    tensor = grpc.InferInput(name, list(array.shape), TYPES[dtype])
+    tensor.set_data_from_numpy(np.ascontiguousarray(array, dtype=dtype))
+    return tensor
+
+
+def _unavailable(reason: str) -> RuntimeUnavailable:
+    return RuntimeUnavailable(
+        f"what runs the models does not answer ({reason}); try again in a second", headers={"Retry-After": "1"}
+    )
+
+
+def _sentence(error: InferenceServerException) -> str:
+    """Its message in one line."""
+    return str(error.message() or error).splitlines()[0][:300]

@@ -1,0 +1,171 @@
+"""Switches to another version of a model while requests go on: checked first, then in use from one moment to the next."""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from serving.answering import EMBEDDER, Answering, Surroundings, answer_with
+from serving.errors import ModelMissing, SetupError, VersionMissing, VersionRefused
+from serving.manifest import EmbedderManifest, Manifest
+from serving.pipelines.embed import Embedder
+from serving.pipelines.upload import Upload
+from serving.re_embedding import prepare_vectors, switch_vectors
+from serving.repository import StoredModel, Versions, manifest_as, version_numbers, versions_of
+from serving.runtime import Network, Runtime
+from serving.starter import Starter, read_starter
+from serving.store.models_in_use import note_versions
+from serving.store.prepared import count_to_prepare, vectors_alone
+
+log = structlog.get_logger()
+
+STARTER_FILE = "starter.npz"  # beside an embedder
+Vector = NDArray[np.float32]
+SLACK = 0.01  # by which a new version's figures may be worse
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A version that passed its checks, loaded and warm."""
+
+    model: StoredModel
+    network: Network
+
+    @property
+    def manifest(self) -> Manifest:
+        """Its manifest."""
+        return self.model.manifest
+
+
+class Switchboard:
+    """`current` answers. Whoever has taken it may go on with it for as long as they like."""
+
+    def __init__(
+        self, models: Mapping[str, StoredModel], runtime: Runtime, around: Surroundings, models_dir: Path
+    ) -> None:
+        """Load and check every model; raises a SetupError."""
+        self._runtime, self._around, self._models_dir = runtime, around, models_dir
+        self._lock = threading.Lock()
+        networks = {name: runtime.load(model) for name, model in models.items()}
+        self.current: Answering = answer_with(models, networks, around)
+
+    def versions(self, name: str) -> Versions:
+        """What lies in the model repository now; raises ModelMissing."""
+        if name not in self.current.models:
+            raise ModelMissing(f"no model named {name!r:.60} is in use; there are {', '.join(self.current.models)}")
+        try:
+            return versions_of(self._models_dir / name)
+        except (OSError, SetupError) as error:
+            raise VersionMissing(f"the versions of {name} cannot be listed ({error})") from error
+
+    def listed_versions(self, name: str) -> list[int]:
+        """Their numbers alone, unchecked."""
+        return version_numbers(self._models_dir / name)
+
+    def examine(self, name: str, version: int, *, force: bool = False) -> Candidate:
+        """Load a version and put it to the test; raises VersionMissing or VersionRefused.
+
+        `force` takes one whose figures are worse, or cannot be compared, or that cannot find all items any more.
+        """
+        versions = self.versions(name)
+        if version not in versions.good and version not in versions.broken:
+            there = ", ".join(map(str, sorted(versions.good)))
+            raise VersionMissing(f"{name} has no version {version}; there is {there}")
+        live = self.current.models[name]
+        try:
+            model = versions[version]
+            if model.manifest.task != live.manifest.task:
+                raise VersionRefused(f"{name} version {version} is for another task: {model.manifest.task}")
+            if not force:
+                check_figures(model.manifest, live.manifest)
+                self._check_vectors(model)
+            return Candidate(model, self._runtime.load(model))
+        except SetupError as error:
+            raise VersionRefused(f"{error.message}; version {live.manifest.version} stays in use") from error
+
+    def put_to_use(self, candidate: Candidate) -> None:
+        """From now on this version answers; for an embedder see `switch_embedder`."""
+        with self._lock, self._around.library.write() as session:
+            note_versions(session, {candidate.manifest.name: candidate.manifest.version})
+            self._replace(candidate)
+
+    def pictures_to_look_at(self, candidate: Candidate) -> int:
+        """How many pictures an embedder has to look at before it can be used."""
+        with self._around.library.read() as session:
+            return count_to_prepare(session, candidate.manifest.sha256)
+
+    def switch_embedder(self, candidate: Candidate, go_on: Callable[[], bool]) -> bool:
+        """Let the new embedder look at all pictures, then use it; False if `go_on`, asked before each, says no."""
+        library = self._around.library
+        manifest = manifest_as(candidate.model, EmbedderManifest)
+        embedder = Embedder(candidate.network, manifest, self._around.limits, self._around.workers)
+
+        def embed(data: bytes) -> Vector:
+            return embedder.embed_one(Upload("the picture", data))
+
+        if not prepare_vectors(library, manifest.sha256, embed, go_on):
+            return False
+        with self._lock, library.held():  # no vector may be kept between the index's change and the pipelines'
+            switch_vectors(library, manifest, embed, starter_of(candidate.model))
+            self._replace(candidate)
+        return True
+
+    def _replace(self, candidate: Candidate) -> None:
+        name, before = candidate.manifest.name, self.current
+        models = {**before.models, name: candidate.model}
+        networks = {**before.networks, name: candidate.network}
+        self.current = answer_with(models, networks, self._around)
+        log.info(
+            "model switched",
+            model=name,
+            version=candidate.manifest.version,
+            before=before.models[name].manifest.version,
+            runtime=candidate.network.place,
+        )
+
+    def _check_vectors(self, model: StoredModel) -> None:
+        """Raise VersionRefused if items would be lost: those without a picture, unless the starter has them."""
+        if model.manifest.name != EMBEDDER:
+            return
+        starter = starter_of(model)
+        with self._around.library.read() as session:
+            lost = vectors_alone(session, model.manifest.sha256, len(starter.labels) if starter else 0)
+        if lost:
+            raise VersionRefused(
+                f"{lost:,} items are known by their vectors alone, and version {model.manifest.version} has no starter.npz "
+                "with new ones: no search would find them any more; export a starter for it, or force the switch"
+            )
+
+
+def starter_of(model: StoredModel) -> Starter | None:
+    """The starter collection beside an embedder; None if there is none that can be used."""
+    manifest = manifest_as(model, EmbedderManifest)
+    file = model.folder / STARTER_FILE
+    if not file.exists():
+        return None
+    try:
+        return read_starter(file, manifest.sha256, manifest.dim)
+    except ValueError as error:
+        log.warning("no starter collection", reason=str(error))
+        return None
+
+
+def check_figures(new: Manifest, live: Manifest) -> None:
+    """Raise VersionRefused unless a version's figures can be compared with the live one's, and are hardly worse."""
+    shared = sorted(new.figures.keys() & live.figures.keys())
+    if not shared:
+        measured = ", ".join(sorted(live.figures)) or "none"
+        raise VersionRefused(
+            f"{new.name} version {new.version} has no figure to compare with version {live.version}, which is measured by "
+            f"{measured}; evaluate it on the same data, or force the switch"
+        )
+    mine, theirs = (sum(manifest.figures[name] for name in shared) / len(shared) for manifest in (new, live))
+    if not mine >= theirs - SLACK:
+        raise VersionRefused(
+            f"{new.name} version {new.version} is worse than version {live.version}: {mine:.3f} against {theirs:.3f} "
+            f"({', '.join(shared)}); at most {SLACK} less is accepted, unless the switch is forced"
+        )
