@@ -7,7 +7,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
-CODE := readleaf.py training export serving ui benchmarks tests
+CODE := readleaf.py training export serving ui docker benchmarks tests
 .DEFAULT_GOAL := serve
 .PHONY: serve setup test check static fix bench soak clean browser
 
@@ -60,7 +60,7 @@ $(VENV)/.serve: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.all: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "Installing everything: service, page, training, export, tools (some minutes the first time)"
-	@$(PIP) --editable '.[serve,cpu,ui,train,export,dev]'
+	@$(PIP) --editable '.[serve,cpu,triton,ui,train,export,dev]'
 	@touch $@ $(VENV)/.serve
 
 browser:

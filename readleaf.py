@@ -9,6 +9,8 @@ import typer
 
 from export.commands import evaluate_app, export_app
 from serving.key_commands import keys_app
+from serving.local_triton.commands import triton_app
+from serving.model_commands import DEFAULT_SERVICE, models_app
 from training.commands import train_app
 
 app = typer.Typer(
@@ -19,17 +21,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-models_app = typer.Typer(help="Look at the model repository.", no_args_is_help=True)
 index_app = typer.Typer(help="Fill and search collections of a running service.", no_args_is_help=True)
 app.add_typer(models_app, name="models")
 app.add_typer(index_app, name="index")
 app.add_typer(keys_app, name="keys")
+app.add_typer(triton_app, name="triton")
 app.add_typer(train_app, name="train")
 app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(export_app, name="export")
 
 Service = Annotated[str, typer.Option("--url", help="Address of the service.", envvar="READLEAF_URL")]
-DEFAULT_SERVICE = "http://127.0.0.1:8000"
 Key = Annotated[str | None, typer.Option("--key", help="An API key, if the service needs one.", envvar="READLEAF_KEY")]
 CollectionName = Annotated[str, typer.Argument(help="The collection's name.")]
 
@@ -51,6 +52,25 @@ def serve(
 
     page = partial(mount_page, data_dir=settings.data_dir, max_file_size=settings.max_image_bytes)
     return run_server(settings, page)
+
+
+@app.command()
+def page(
+    api: Annotated[str, typer.Option(help="Address of the API.")] = DEFAULT_SERVICE,
+    host: Annotated[str, typer.Option(help="Address to listen on; another than loopback once there are keys.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(help="Port; 0 picks a free one.", min=0, max=65535)] = 8080,
+    data_dir: Annotated[Path | None, typer.Option(help="For what visitors upload (READLEAF_DATA_DIR).")] = None,
+    max_file_size: Annotated[int, typer.Option(help="Largest picture file, in bytes.", min=1)] = 20_000_000,
+) -> None:
+    """Serve the page alone, in front of an API elsewhere."""
+    import os
+
+    from ui.standalone import run_page
+
+    folder = data_dir or Path(os.environ.get("READLEAF_DATA_DIR") or Path.home() / ".readleaf")
+    run_page(api, host, port, folder, max_file_size)
 
 
 @app.command()
@@ -143,22 +163,25 @@ def classify(
     raise typer.Exit(1 if refused else 0)
 
 
-@models_app.command("list")
-def list_models(
+@models_app.command("compare")
+def compare_models(
+    name: Annotated[str, typer.Argument(help="The model's name.")],
+    first: Annotated[int, typer.Argument(help="A version, such as the one in use.", min=1)],
+    second: Annotated[int, typer.Argument(help="Another one.", min=1)],
+    data: Annotated[list[Path], typer.Option(help="A folder of labelled pictures; may be repeated.", exists=True)],
     folder: Annotated[Path | None, typer.Option(help="Model repository (READLEAF_MODELS_DIR).")] = None,
+    limit: Annotated[int | None, typer.Option(help="Take so many pictures, always the same ones.", min=2)] = None,
 ) -> None:
-    """List the models on disk, after checking every file."""
+    """Measure two versions on the same labelled pictures, on the runtime that the settings name."""
     from rich.console import Console
-    from rich.table import Table
 
-    from serving.repository import load_repository
+    from export.compare_versions import compare_versions
+    from serving.logs import configure_logs
     from serving.settings import load_settings
 
-    table = Table("name", "version", "task", "sha256", "title", box=None)
-    for model in load_repository(folder or load_settings().models_dir).values():
-        manifest = model.manifest
-        table.add_row(manifest.name, str(manifest.version), manifest.task, manifest.sha256[:12], manifest.title)
-    Console().print(table)
+    settings = load_settings(models_dir=folder)
+    configure_logs("warning", settings.log_format)
+    Console().print(compare_versions(settings, name, (first, second), data, limit).table())
 
 
 @index_app.command("info")

@@ -8,14 +8,13 @@ from export.evaluate_classifier import ClassifierFigures
 from export.evidence import Probabilities
 from export.graph import write_graph
 from export.parity import check_parity
-from export.repository import replaced_folder, sha256_of, write_descriptions
+from export.repository import new_version, sha256_of
 from export.wrapper import FromPixels
 from serving.manifest import ClassifierManifest, Preprocessing, Tensor
 from training.classifier_methods import METHODS
 from training.models.classifier import Classifier
 
 NAME = "classifier"  # of the one that ships
-VERSION = 1
 MAX_BATCH = 64
 TOLERANCE = 1e-4
 STRIDE = 32  # pixels of a place of the heat map
@@ -34,15 +33,14 @@ def export_classifier(
     size, count = figures.size, len(model.classes)
     wrapped = FromPixels(Probabilities(model, figures.temperature)).eval()
     places = -(-size // STRIDE)
-    with replaced_folder(repository / name) as folder:
-        graph = folder / str(VERSION) / "model.onnx"
-        write_graph(wrapped, (size, size, 3), "images", ("probabilities", "evidence"), graph)
-        difference = check_parity(wrapped, graph, (size, size, 3), max_batch=MAX_BATCH, tolerance=TOLERANCE)
+    with new_version(repository / name) as version:
+        write_graph(wrapped, (size, size, 3), "images", ("probabilities", "evidence"), version.graph)
+        difference = check_parity(wrapped, version.graph, (size, size, 3), max_batch=MAX_BATCH, tolerance=TOLERANCE)
         manifest = ClassifierManifest(
             name=name,
-            version=VERSION,
+            version=version.number,
             title=_title(model),
-            sha256=sha256_of(graph),
+            sha256=sha256_of(version.graph),
             inputs=[Tensor(name="images", dtype="uint8", shape=[-1, size, size, 3])],
             outputs=[
                 Tensor(name="probabilities", dtype="float32", shape=[-1, count]),
@@ -57,8 +55,7 @@ def export_classifier(
             training_data=list(model.provenance.data),
             licence="Apache-2.0",
         )
-        write_descriptions(folder, manifest, classifier_card(manifest, difference, figures, comparison, notes))
-    return manifest
+        return version.describe(manifest, classifier_card(manifest, difference, figures, comparison, notes))
 
 
 def _title(model: Classifier) -> str:

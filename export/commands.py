@@ -91,7 +91,9 @@ def train_classify(
     to: Annotated[Path | None, typer.Option(help="The model repository (READLEAF_MODELS_DIR).")] = None,
     runs: Annotated[Path, typer.Option(help="Where the training is kept.")] = Path("runs"),
     resume: Resume = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Take the place of a model of this name.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Make the next version of a model of this name; the one before stays.")
+    ] = False,
     skip_unreadable: SkipUnreadable = False,
     change: Changes = None,
 ) -> None:
@@ -102,19 +104,19 @@ def train_classify(
     if (data is None) == (collection is None):
         raise typer.BadParameter("give --data or --collection, one of them")
     repository = to or load_settings().models_dir
-    check_name(name, repository, replace=replace)  # before it becomes a place on the disk
+    check_name(name, repository, again=again)  # before it becomes a place on the disk
     out = runs / "own" / name
     if collection is not None:
         data = export_collection(url, collection, runs / "collections" / name)
     assert data is not None  # one of them was given
     manifest = train_own(
-        data, name, repository, out, changes_of(change), resume=resume, replace=replace, skip_unreadable=skip_unreadable
+        data, name, repository, out, changes_of(change), resume=resume, again=again, skip_unreadable=skip_unreadable
     )
     right, unsure = manifest.metrics["val/accuracy"], manifest.unsure_below
     typer.echo(
         f"{len(manifest.labels)} classes, {right:.1%} of validation pictures right, unsure below {unsure:.0%}\n"
-        f"wrote {repository / name}; `readleaf classify --model {name} PICTURE` uses it at once, a service once it is "
-        "started anew"
+        f"wrote {repository / name}, version {manifest.version}; `readleaf models activate {name} {manifest.version}` "
+        f"puts it into use in a running service, `readleaf classify --model {name} PICTURE` needs none"
     )
 
 
@@ -245,7 +247,7 @@ def export_classifier(
     from export.own_classifier import check_name
     from training.models.classifier import load_classifier
 
-    check_name(name, to, replace=True)
+    check_name(name, to, again=True)
     table, findings = (file.read_text() if file else "" for file in (comparison, notes))
     figures = ClassifierFigures.of(weights)
     manifest = export(load_classifier(weights), figures, to, name, comparison=table, notes=findings)
@@ -308,13 +310,16 @@ def export_starter(
     data: DataFolders,
     name: Annotated[str, typer.Option(help="What the collection is called.")],
     description: Annotated[str, typer.Option(help="What it holds.")] = "",
+    version: Annotated[int | None, typer.Option(help="Of the embedder; by default the newest.", min=1)] = None,
     to: Repository = Path("models"),
 ) -> None:
     """Put vectors and labels of training pictures beside the embedder: the collection a new service starts with."""
     from export.starter import export_starter as export
+    from serving.repository import versions_of
 
-    count = export(data, name, description, to / "embedder")
-    typer.echo(f"wrote {to / 'embedder/starter.npz'}: {count} vectors")
+    place = to / "embedder" / str(version or versions_of(to / "embedder").newest)
+    count = export(data, name, description, place)
+    typer.echo(f"wrote {place / 'starter.npz'}: {count} vectors")
 
 
 def _show_metrics(metrics: Mapping[str, float]) -> None:

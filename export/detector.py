@@ -9,13 +9,12 @@ from export.graph import write_graph
 from export.maps import Maps
 from export.parity import check_maps
 from export.reading import INPUT, OUTPUT
-from export.repository import replaced_folder, sha256_of, write_descriptions
+from export.repository import new_version, sha256_of
 from serving.manifest import DetectorManifest, Thresholds
 from training.evaluate_detector import DetectorFigures
 from training.models.dense_detector import DenseDetector
 from training.models.picture_backbone import MULTIPLE, STRIDE
 
-VERSION = 1
 MAX_BATCH = 4
 LONGEST = 4096  # pixels of a side; the service's tiles are far smaller
 LOSSES = {"smooth-L1": "smooth-L1", "ls_iou": "LS-IoU", "proxy": "smooth-L1", "kfiou": "KFIoU", "gwd": "GWD"}
@@ -26,17 +25,16 @@ def export_detector(
 ) -> DetectorManifest:
     """Export, compare with torch, describe; an export that fails leaves the repository as it was."""
     wrapped = Maps(model).eval()
-    with replaced_folder(repository / "detector") as folder:
-        graph = folder / str(VERSION) / "model.onnx"
+    with new_version(repository / "detector") as version:
         rows, columns = (torch.export.Dim(name, min=1, max=LONGEST // MULTIPLE) for name in ("rows", "columns"))
         frame = (2 * MULTIPLE, 3 * MULTIPLE, 3)
-        write_graph(wrapped, frame, INPUT.name, (OUTPUT.name,), graph, {1: MULTIPLE * rows, 2: MULTIPLE * columns})
-        difference = check_maps(wrapped, graph, MULTIPLE, max_batch=MAX_BATCH)
+        write_graph(wrapped, frame, INPUT.name, (OUTPUT.name,), version.graph, {1: MULTIPLE * rows, 2: MULTIPLE * columns})
+        difference = check_maps(wrapped, version.graph, MULTIPLE, max_batch=MAX_BATCH)
         manifest = DetectorManifest(
             name="detector",
-            version=VERSION,
+            version=version.number,
             title=_title(model),
-            sha256=sha256_of(graph),
+            sha256=sha256_of(version.graph),
             inputs=[INPUT],
             outputs=[OUTPUT],
             max_batch=MAX_BATCH,
@@ -47,8 +45,7 @@ def export_detector(
             training_data=list(model.provenance.data),
             licence="Apache-2.0",
         )
-        write_descriptions(folder, manifest, detector_card(manifest, difference, comparison, notes))
-    return manifest
+        return version.describe(manifest, detector_card(manifest, difference, comparison, notes))
 
 
 def _title(model: DenseDetector) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from export.card import embedder_card
 from export.graph import write_graph
 from export.parity import check_parity
-from export.repository import replaced_folder, sha256_of, write_descriptions
+from export.repository import new_version, sha256_of
 from export.wrapper import FromPixels
 from serving.manifest import EmbedderManifest, Preprocessing, Similarity, Tensor
 from training.evaluate_embedder import EmbedderFigures
@@ -18,7 +18,6 @@ LOSSES = {
     "smooth_ap": "Smooth-AP",
     "cross_entropy": "cross-entropy",
 }
-VERSION = 1
 MAX_BATCH = 64
 TOLERANCE = 1e-5
 
@@ -32,15 +31,14 @@ def export_embedder(
     """
     frame = (size, size, 3)
     wrapped = FromPixels(model).eval()
-    with replaced_folder(repository / "embedder") as folder:
-        graph = folder / str(VERSION) / "model.onnx"
-        write_graph(wrapped, frame, "images", ("embeddings",), graph)
-        difference = check_parity(wrapped, graph, frame, max_batch=MAX_BATCH, tolerance=TOLERANCE)
+    with new_version(repository / "embedder") as version:
+        write_graph(wrapped, frame, "images", ("embeddings",), version.graph)
+        difference = check_parity(wrapped, version.graph, frame, max_batch=MAX_BATCH, tolerance=TOLERANCE)
         manifest = EmbedderManifest(
             name="embedder",
-            version=VERSION,
+            version=version.number,
             title=_title(model),
-            sha256=sha256_of(graph),
+            sha256=sha256_of(version.graph),
             inputs=[Tensor(name="images", dtype="uint8", shape=[-1, *frame])],
             outputs=[Tensor(name="embeddings", dtype="float32", shape=[-1, model.dim])],
             max_batch=MAX_BATCH,
@@ -56,8 +54,7 @@ def export_embedder(
             training_data=list(model.provenance.data),
             licence="Apache-2.0",
         )
-        write_descriptions(folder, manifest, embedder_card(manifest, difference, comparison, notes))
-    return manifest
+        return version.describe(manifest, embedder_card(manifest, difference, comparison, notes))
 
 
 def _title(model: Embedder) -> str:

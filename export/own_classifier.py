@@ -11,7 +11,8 @@ from export.reliability_diagram import draw_reliability
 from export.repository import replaced_folder
 from serving.client import Client
 from serving.index_commands import export
-from serving.manifest import NAME_PATTERN, ClassifierManifest, read_manifest
+from serving.manifest import NAME_PATTERN, ClassifierManifest
+from serving.repository import versions_of
 from training.classifier_data import classifier_data
 from training.config import read_config
 from training.errors import DataError
@@ -29,14 +30,14 @@ def train_own(
     changes: dict[str, str] | None = None,
     *,
     resume: bool = False,
-    replace: bool = False,
+    again: bool = False,
     skip_unreadable: bool = False,
 ) -> ClassifierManifest:
     """Train until it no longer gains, calibrate, measure, describe and export; the training is kept in `out`."""
-    check_name(name, repository, replace=replace)
+    check_name(name, repository, again=again)
     config = read_config(ClassifierTraining, CONFIG, changes)
     classifier_data([data], config.sources, skip_unreadable=skip_unreadable)  # nothing is lost for data that cannot be
-    if replace and not resume:
+    if again and not resume:
         shutil.rmtree(out, ignore_errors=True)
     best = train_classifier(config, [data], out, resume=resume, skip_unreadable=skip_unreadable)
     model = load_classifier(str(best))
@@ -45,16 +46,20 @@ def train_own(
     return export_classifier(model, figures, repository, name)
 
 
-def check_name(name: str, repository: Path, *, replace: bool) -> None:
+def check_name(name: str, repository: Path, *, again: bool) -> None:
     """Raise DataError for a name that cannot be, or that is taken."""
     if not NAME_PATTERN.fullmatch(name):
         raise DataError(f"{name!r} cannot be a model's name: small letters, digits, - and _, beginning with a letter")
     if not (repository / name).exists():
         return
-    if not isinstance(read_manifest(repository / name), ClassifierManifest):
+    versions = versions_of(repository / name)
+    if any(not isinstance(model.manifest, ClassifierManifest) for model in versions.good.values()):
         raise DataError(f"{repository / name} is a model that classifies nothing; choose another name")
-    if not replace:
-        raise DataError(f"there is a model at {repository / name}; choose another name, or replace it with --replace")
+    if not again:
+        raise DataError(
+            f"there is a model at {repository / name}; choose another name, or make it version {versions.newest + 1} with "
+            "--again"
+        )
 
 
 def export_collection(url: str, collection: str, to: Path) -> Path:

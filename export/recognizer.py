@@ -8,7 +8,7 @@ import torch
 from export.card import recognizer_card
 from export.graph import write_graph
 from export.parity import check_words
-from export.repository import replaced_folder, sha256_of, write_descriptions
+from export.repository import new_version, sha256_of
 from export.words import ANSWERS, Words
 from serving.manifest import LANGUAGE, Canvas, RecognizerManifest, Tensor
 from training.data.canvas import TALL
@@ -17,7 +17,6 @@ from training.evaluate_recognizer import RecognizerFigures
 from training.models.recognizer import Recognizer
 from training.reading import CLEARLY
 
-VERSION = 1
 MAX_BATCH = 64
 COLUMN = 8  # pixels of a canvas' width that become one column
 LISTS = "lists of English words: Debian's wamerican, for the language"
@@ -48,18 +47,17 @@ def export_recognizer(
     if not canvas.step or canvas.channels != 3:
         raise DataError("what is served needs a canvas of 3 channels that grows in steps; this one is for comparison")
     wrapped = Words(model).eval()
-    with replaced_folder(repository / "recognizer") as folder:
-        graph = folder / str(VERSION) / "model.onnx"
+    with new_version(repository / "recognizer") as version:
         columns = torch.export.Dim("columns", min=2, max=canvas.longest // COLUMN)
         frame = (canvas.height, canvas.width, canvas.channels)
-        write_graph(wrapped, frame, "images", ("classes", "probabilities"), graph, {2: COLUMN * columns})
+        write_graph(wrapped, frame, "images", ("classes", "probabilities"), version.graph, {2: COLUMN * columns})
         widths = range(canvas.width, canvas.longest + 1, canvas.step)
-        difference = check_words(wrapped, graph, canvas.height, widths, max_batch=MAX_BATCH)
+        difference = check_words(wrapped, version.graph, canvas.height, widths, max_batch=MAX_BATCH)
         manifest = RecognizerManifest(
             name="recognizer",
-            version=VERSION,
+            version=version.number,
             title=_title(model),
-            sha256=sha256_of(graph),
+            sha256=sha256_of(version.graph),
             inputs=[Tensor(name="images", dtype="uint8", shape=[-1, canvas.height, -1, 3])],
             outputs=[
                 Tensor(name="classes", dtype="int64", shape=[-1, -1, ANSWERS]),
@@ -83,9 +81,8 @@ def export_recognizer(
             licence="Apache-2.0",
         )
         if language:
-            shutil.copyfile(language, folder / LANGUAGE)
-        write_descriptions(folder, manifest, recognizer_card(manifest, difference, comparison, notes))
-    return manifest
+            shutil.copyfile(language, version.folder / LANGUAGE)
+        return version.describe(manifest, recognizer_card(manifest, difference, comparison, notes))
 
 
 def _title(model: Recognizer) -> str:

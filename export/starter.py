@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime as ort
 from rich.progress import track
 
-from serving.manifest import EmbedderManifest, read_manifest
+from serving.manifest import MODEL_FILE, EmbedderManifest, read_manifest
 from serving.starter import Starter
 from training.data.labelled import LabelledFile, load_pixels, read_labels
 from training.errors import DataError
@@ -17,14 +17,14 @@ BATCH = 32
 
 
 def export_starter(folders: Sequence[Path], name: str, description: str, model: Path) -> int:
-    """Write `starter.npz` beside the model, with the pictures of the set `train`; returns how many."""
+    """Write `starter.npz` beside a version of the embedder, with the pictures of the set `train`; returns how many."""
     files = [file for folder in folders for file in read_labels(folder) if file.set_name == "train"]
     if not files:
         raise DataError("no picture of the set train in the data")
     manifest = read_manifest(model)
     if not isinstance(manifest, EmbedderManifest):
         raise DataError(f"{model} holds no embedder")
-    session = ort.InferenceSession(model / manifest.model_file, providers=["CPUExecutionProvider"])
+    session = ort.InferenceSession(model / MODEL_FILE, providers=["CPUExecutionProvider"])
     width, height = manifest.preprocessing.width, manifest.preprocessing.height
 
     def pixels(file: LabelledFile) -> np.ndarray:

@@ -26,6 +26,7 @@ from serving.review_schemas import (
     TaxonList,
 )
 from serving.schemas import (
+    Activation,
     ClassifyResponse,
     CollectionInfo,
     CollectionList,
@@ -116,7 +117,7 @@ class Client:
     def activate(self, name: str, version: int, *, force: bool = False) -> Activation:
         """Switch to another version of a model; an embedder's switch is a job."""
         return self._call(
-            Activation, "POST", f"/v1/models/{_path(name)}/activate", json={"version": version, "force": force}
+            Activation, "POST", f"/v1/models/{name}/activate", json={"version": version, "force": force}
         )
 
     def embed(self, images: Sequence[Picture]) -> EmbedResponse:

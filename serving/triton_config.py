@@ -5,6 +5,7 @@ from typing import Literal
 
 from serving.manifest import Manifest, Tensor
 
+CONFIG_FILE = "config.pbtxt"  # in the folder of a model
 Backend = Literal["onnxruntime", "python"]
 TYPES = {"uint8": "TYPE_UINT8", "float32": "TYPE_FP32", "int64": "TYPE_INT64"}
 MOST_WAITING = 256

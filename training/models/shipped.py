@@ -15,8 +15,8 @@ from training.models.provenance import Provenance
 
 
 def is_shipped(place: str) -> bool:
-    """Is this the folder of an exported model?"""
-    return (Path(place) / "manifest.json").is_file()
+    """Is this the folder of an exported model, as `models/detector`, or of one version, as `models/detector/1`?"""
+    return _version(Path(place)) is not None
 
 
 def load_shipped(model: nn.Module, place: str) -> Provenance:
@@ -54,10 +54,21 @@ def load_folded_backbone(backbone: nn.Module, place: str) -> Provenance:
     return provenance
 
 
-def _contents(folder: Path) -> tuple[dict[str, np.ndarray], Provenance]:
+def _version(place: Path) -> Path | None:
+    """The folder of the version that is meant: of several the newest."""
+    there = [file.parent for file in place.glob("*/manifest.json") if file.parent.name.isdecimal()]
+    if (place / "manifest.json").is_file():
+        return place
+    return max(there, key=lambda folder: int(folder.name), default=None)
+
+
+def _contents(place: Path) -> tuple[dict[str, np.ndarray], Provenance]:
     """The constants of a graph by name, and what they were learned from."""
+    folder = _version(place)
+    if folder is None:
+        raise DataError(f"{place} holds no exported model")
     manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
-    graph = onnx.load(folder / str(manifest["version"]) / "model.onnx").graph
+    graph = onnx.load(folder / "model.onnx").graph
     found = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     losses = manifest["title"].partition("trained with ")[2].split(", then ")
     return found, Provenance(tuple(manifest["training_data"]), tuple(filter(None, losses)))
