@@ -69,7 +69,7 @@ def page(
 
     from ui.standalone import run_page
 
-    folder = data_dir or Path(os.environ.get("READLEAF_DATA_DIR") or Path.home() / ".readleaf")
+    folder = data_dir or Path(os.environ.get("READLEAF_DATA_DIR") or Path.home() / ".local/share/readleaf")
     run_page(api, host, port, folder, max_file_size)
 
 

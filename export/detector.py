@@ -28,7 +28,9 @@ def export_detector(
     with new_version(repository / "detector") as version:
         rows, columns = (torch.export.Dim(name, min=1, max=LONGEST // MULTIPLE) for name in ("rows", "columns"))
         frame = (2 * MULTIPLE, 3 * MULTIPLE, 3)
-        write_graph(wrapped, frame, INPUT.name, (OUTPUT.name,), version.graph, {1: MULTIPLE * rows, 2: MULTIPLE * columns})
+        write_graph(
+            wrapped, frame, INPUT.name, (OUTPUT.name,), version.graph, {1: MULTIPLE * rows, 2: MULTIPLE * columns}
+        )
         difference = check_maps(wrapped, version.graph, MULTIPLE, max_batch=MAX_BATCH)
         manifest = DetectorManifest(
             name="detector",

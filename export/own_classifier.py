@@ -57,8 +57,8 @@ def check_name(name: str, repository: Path, *, again: bool) -> None:
         raise DataError(f"{repository / name} is a model that classifies nothing; choose another name")
     if not again:
         raise DataError(
-            f"there is a model at {repository / name}; choose another name, or make it version {versions.newest + 1} with "
-            "--again"
+            f"there is a model at {repository / name}; choose another name, or make it version {versions.newest + 1} "
+            "with --again"
         )
 
 

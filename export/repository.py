@@ -1,4 +1,4 @@
-"""Adds one version of a model to a repository: graph, manifest and card, all or nothing, beside the versions before it."""
+"""Adds a version of a model to a repository: graph, manifest and card, all or nothing, beside those before it."""
 
 import hashlib
 import shutil

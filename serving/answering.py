@@ -43,9 +43,7 @@ class Surroundings:
     workers: Executor
 
 
-def answer_with(
-    models: Mapping[str, StoredModel], networks: Mapping[str, Network], around: Surroundings
-) -> Answering:
+def answer_with(models: Mapping[str, StoredModel], networks: Mapping[str, Network], around: Surroundings) -> Answering:
     """Pipelines for these models; raises a SetupError if one is missing or does something else."""
     manifest = manifest_as(model_of(models, EMBEDDER), EmbedderManifest)
     finds, reads = model_of(models, DETECTOR), model_of(models, RECOGNIZER)

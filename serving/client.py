@@ -116,9 +116,7 @@ class Client:
 
     def activate(self, name: str, version: int, *, force: bool = False) -> Activation:
         """Switch to another version of a model; an embedder's switch is a job."""
-        return self._call(
-            Activation, "POST", f"/v1/models/{name}/activate", json={"version": version, "force": force}
-        )
+        return self._call(Activation, "POST", f"/v1/models/{name}/activate", json={"version": version, "force": force})
 
     def embed(self, images: Sequence[Picture]) -> EmbedResponse:
         """One unit vector for each picture."""

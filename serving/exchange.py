@@ -27,7 +27,9 @@ def allowed_seconds(headers: Headers) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 < seconds <= LONGEST_SECONDS:
-        raise RequestInvalid(f"X-Request-Timeout is {given!r:.40}; it must be seconds above 0, up to {LONGEST_SECONDS:g}")
+        raise RequestInvalid(
+            f"X-Request-Timeout is {given!r:.40}; it must be seconds above 0, up to {LONGEST_SECONDS:g}"
+        )
     return seconds
 
 

@@ -26,9 +26,7 @@ def picture_files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 @contextmanager
-def opened(
-    models: Mapping[str, StoredModel], settings: Settings
-) -> Iterator[tuple[Mapping[str, Network], Executor]]:
+def opened(models: Mapping[str, StoredModel], settings: Settings) -> Iterator[tuple[Mapping[str, Network], Executor]]:
     """These models, loaded, and the threads to run them on."""
     runtime = InProcessRuntime(settings.device, Metrics())
     networks = {name: runtime.load(model) for name, model in models.items()}

@@ -86,7 +86,9 @@ def versions_of(folder: Path) -> Versions:
 def version_numbers(folder: Path) -> list[int]:
     """The versions of one model, none of them checked."""
     try:
-        return sorted(int(child.parent.name) for child in folder.glob("*/manifest.json") if child.parent.name.isdecimal())
+        return sorted(
+            int(child.parent.name) for child in folder.glob("*/manifest.json") if child.parent.name.isdecimal()
+        )
     except OSError:
         return []
 

@@ -96,7 +96,7 @@ class Activation(BaseModel):
 
     name: str = Field(examples=["embedder"])
     version: int = Field(description="the version that was asked for", examples=[2])
-    previous: int = Field(description="the version in use before", examples=[1])
+    previous: int | None = Field(description="the version in use before; null for a model that is new", examples=[1])
     state: Literal["active", "preparing"] = Field(
         description="an embedder looks at all pictures first, in a job; the previous version answers meanwhile"
     )

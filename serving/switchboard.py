@@ -1,4 +1,4 @@
-"""Switches to another version of a model while requests go on: checked first, then in use from one moment to the next."""
+"""Switches to another version of a model while requests go on: checked first, then in use in one moment."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from serving.answering import EMBEDDER, Answering, Surroundings, answer_with
 from serving.errors import ModelMissing, SetupError, VersionMissing, VersionRefused
-from serving.manifest import EmbedderManifest, Manifest
+from serving.manifest import ClassifierManifest, EmbedderManifest, Manifest
 from serving.pipelines.embed import Embedder
 from serving.pipelines.upload import Upload
 from serving.re_embedding import prepare_vectors, switch_vectors
@@ -55,10 +55,11 @@ class Switchboard:
 
     def versions(self, name: str) -> Versions:
         """What lies in the model repository now; raises ModelMissing."""
-        if name not in self.current.models:
-            raise ModelMissing(f"no model named {name!r:.60} is in use; there are {', '.join(self.current.models)}")
+        folder = self._models_dir / name
+        if name not in self.current.models and not folder.is_dir():
+            raise ModelMissing(f"there is no model named {name!r:.60}; there are {', '.join(self.current.models)}")
         try:
-            return versions_of(self._models_dir / name)
+            return versions_of(folder)
         except (OSError, SetupError) as error:
             raise VersionMissing(f"the versions of {name} cannot be listed ({error})") from error
 
@@ -75,17 +76,17 @@ class Switchboard:
         if version not in versions.good and version not in versions.broken:
             there = ", ".join(map(str, sorted(versions.good)))
             raise VersionMissing(f"{name} has no version {version}; there is {there}")
-        live = self.current.models[name]
+        live = self.current.models.get(name)
         try:
             model = versions[version]
-            if model.manifest.task != live.manifest.task:
-                raise VersionRefused(f"{name} version {version} is for another task: {model.manifest.task}")
-            if not force:
-                check_figures(model.manifest, live.manifest)
-                self._check_vectors(model)
+            if live is not None:
+                self._check_against(model, live, force=force)
+            elif not isinstance(model.manifest, ClassifierManifest):
+                raise VersionRefused(f"{name} is new, and for the task {model.manifest.task}; only classifiers can be")
             return Candidate(model, self._runtime.load(model))
         except SetupError as error:
-            raise VersionRefused(f"{error.message}; version {live.manifest.version} stays in use") from error
+            stays = f"version {live.manifest.version} stays in use" if live else "it is not used"
+            raise VersionRefused(f"{error.message}; {stays}") from error
 
     def put_to_use(self, candidate: Candidate) -> None:
         """From now on this version answers; for an embedder see `switch_embedder`."""
@@ -123,9 +124,18 @@ class Switchboard:
             "model switched",
             model=name,
             version=candidate.manifest.version,
-            before=before.models[name].manifest.version,
+            before=before.models[name].manifest.version if name in before.models else None,
             runtime=candidate.network.place,
         )
+
+    def _check_against(self, model: StoredModel, live: StoredModel, *, force: bool) -> None:
+        """Raise VersionRefused if a version cannot take the place of the one in use."""
+        manifest = model.manifest
+        if manifest.task != live.manifest.task:
+            raise VersionRefused(f"{manifest.name} version {manifest.version} is for another task: {manifest.task}")
+        if not force:
+            check_figures(manifest, live.manifest)
+            self._check_vectors(model)
 
     def _check_vectors(self, model: StoredModel) -> None:
         """Raise VersionRefused if items would be lost: those without a picture, unless the starter has them."""
@@ -136,8 +146,8 @@ class Switchboard:
             lost = vectors_alone(session, model.manifest.sha256, len(starter.labels) if starter else 0)
         if lost:
             raise VersionRefused(
-                f"{lost:,} items are known by their vectors alone, and version {model.manifest.version} has no starter.npz "
-                "with new ones: no search would find them any more; export a starter for it, or force the switch"
+                f"{lost:,} items are known by their vectors alone, and version {model.manifest.version} has no "
+                "starter.npz with new ones: no search would find them any more; export a starter for it, or force the switch"
             )
 
 
@@ -160,8 +170,8 @@ def check_figures(new: Manifest, live: Manifest) -> None:
     if not shared:
         measured = ", ".join(sorted(live.figures)) or "none"
         raise VersionRefused(
-            f"{new.name} version {new.version} has no figure to compare with version {live.version}, which is measured by "
-            f"{measured}; evaluate it on the same data, or force the switch"
+            f"{new.name} version {new.version} has no figure to compare with version {live.version}, which is measured "
+            f"by {measured}; evaluate it on the same data, or force the switch"
         )
     mine, theirs = (sum(manifest.figures[name] for name in shared) / len(shared) for manifest in (new, live))
     if not mine >= theirs - SLACK:

@@ -48,8 +48,8 @@ class TritonEnvironment:
         stub = self._package / f"python_backend_stubs/{self._python}/triton_python_backend_stub"
         if not self.binary.is_file() or not stub.is_file():
             raise TritonUnusable(
-                f"the wheel has no Triton for Python {self._python} on this machine; it has one for Linux on x86-64 with "
-                "Python 3.8 to 3.13. Use Docker (docker/README.md) instead"
+                f"the wheel has no Triton for Python {self._python} on this machine; it has one for Linux on x86-64 "
+                "with Python 3.8 to 3.13. Use Docker (docker/README.md) instead"
             )
         python = self.backends / "python"
         python.mkdir(parents=True, exist_ok=True)
@@ -73,4 +73,6 @@ class TritonEnvironment:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-            raise TritonUnusable(f"Triton cannot be installed ({' '.join(last)}); is there a network and room on the disk?")
+            raise TritonUnusable(
+                f"Triton cannot be installed ({' '.join(last)}); is there a network and room on the disk?"
+            )

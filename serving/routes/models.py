@@ -54,7 +54,8 @@ def _list(services: Services) -> ModelList:
 def _activate(services: Services, name: str, wish: ActivateRequest) -> Activation:
     switchboard = services.switchboard
     switchboard.versions(name)  # says so, if there is no such model
-    previous = switchboard.current.models[name].manifest.version
+    live = switchboard.current.models.get(name)
+    previous = live.manifest.version if live else None
     done = Activation(name=name, version=wish.version, previous=previous, state="active")
     if wish.version == previous:
         return done

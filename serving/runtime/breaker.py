@@ -1,4 +1,4 @@
-"""A circuit breaker: what fails again and again is not asked any more until it is well, so that nobody waits in vain."""
+"""A circuit breaker: what fails again and again is not asked until it is well, so that nobody waits in vain."""
 
 import threading
 from collections.abc import Callable

@@ -13,6 +13,9 @@ log = structlog.get_logger()
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 CUDA_LIBRARY, TENSORRT_LIBRARY = "libcuda.so.1", "libnvinfer.so.10"
+# Ways to convolve are chosen by rule, as trying all of them at each new size takes seconds; and all digits of a number
+# are used, so that answers are those of a CPU.
+CUDA_OPTIONS = {"cudnn_conv_algo_search": "HEURISTIC", "use_tf32": "0"}
 Provider = str | tuple[str, dict[str, Any]]
 
 
@@ -29,12 +32,12 @@ def choose_providers(device: str, available: list[str], engines: Path | None = N
     if missing:
         if device == "cuda":
             raise SetupError(
-                f"READLEAF_DEVICE=cuda, but {missing}; install the gpu extra and NVIDIA's driver, or set READLEAF_DEVICE "
-                "to auto or cpu"
+                f"READLEAF_DEVICE=cuda, but {missing}; install the gpu extra and NVIDIA's driver, or set "
+                "READLEAF_DEVICE to auto or cpu"
             )
         log.info("device chosen", device="cpu", why=missing)
         return [CPU]
-    chosen: list[Provider] = [CUDA, CPU]
+    chosen: list[Provider] = [(CUDA, CUDA_OPTIONS), CPU]
     if engines is not None and TENSORRT in available and is_loadable(TENSORRT_LIBRARY):
         engines.mkdir(parents=True, exist_ok=True)
         # What it compiles takes minutes and is kept; whole precision, so that answers stay the same.

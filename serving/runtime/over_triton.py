@@ -115,9 +115,7 @@ class TritonRuntime:
             return False
 
     def _is_served(self, manifest: Manifest) -> bool:
-        return bool(
-            self.client.is_model_ready(manifest.name, str(manifest.version), client_timeout=CHECK_SECONDS)
-        )
+        return bool(self.client.is_model_ready(manifest.name, str(manifest.version), client_timeout=CHECK_SECONDS))
 
     def _ask_to_load(self, manifest: Manifest) -> None:
         """Take up a version that lies in Triton's repository; where that is not allowed, it is refused."""
@@ -128,8 +126,8 @@ class TritonRuntime:
             reason = _sentence(error)
         if not self._is_served(manifest):
             raise TritonUnusable(
-                f"Triton at {self.url} does not serve {manifest.name} version {manifest.version} ({reason}); put it into "
-                "its model repository (`readleaf triton start` does, for the one on this machine)"
+                f"Triton at {self.url} does not serve {manifest.name} version {manifest.version} ({reason}); put it "
+                "into its model repository (`readleaf triton start` does, for the one on this machine)"
             )
 
     def _compare(self, manifest: Manifest) -> None:
@@ -147,7 +145,7 @@ class TritonRuntime:
         ):
             promised = sorted((tensor.name, TYPES[tensor.dtype], tensor.shape) for tensor in wanted)
             served = sorted((tensor.name, tensor.datatype, list(tensor.shape)) for tensor in actual)
-            if promised != served:
+            if len(promised) != len(served) or not all(map(_fits, promised, served)):
                 raise TritonUnusable(f"{where} has the {kind} {served}, its manifest says {promised}")
         sha256 = config.parameters[sha256_key(manifest.version)].string_value or manifest.sha256
         if sha256 != manifest.sha256:
@@ -271,6 +269,13 @@ class _Broken(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+def _fits(promised: tuple[str, str, list[int]], served: tuple[str, str, list[int]]) -> bool:
+    """Whether a served tensor is the promised one; a length of -1 is any, for versions that differ in it."""
+    (name, kind, wanted), (found_name, found_kind, found) = promised, served
+    alike = len(wanted) == len(found) and all(own in (length, -1) for length, own in zip(wanted, found, strict=True))
+    return (name, kind) == (found_name, found_kind) and alike
 
 
 def _tensor(name: str, array: NDArray[Any], known: list[Tensor]) -> grpc.InferInput:

@@ -42,7 +42,7 @@ def make_probe(manifest: Manifest, run: Run) -> Probe:
 
 
 def check_answers(manifest: Manifest, run: Run) -> None:
-    """Raise ModelRefused unless answers have the promised form, are numbers, stand alone, and are those of the export."""
+    """Raise ModelRefused unless answers have the promised form, are numbers, stand alone, and are as at the export."""
     where = f"{manifest.name} version {manifest.version}"
     picture = probe_picture(tuple(manifest.probe.shape) if manifest.probe else manifest.example_shape)
     beside = 255 - picture[:, ::-1]
@@ -66,6 +66,6 @@ def check_answers(manifest: Manifest, run: Run) -> None:
     off = float(np.abs(found - wanted).max()) if found.shape == wanted.shape else float("inf")
     if not off <= TOLERANCE:
         raise ModelRefused(
-            f"{where}: what runs it here answers otherwise than at its export, by {off:.2g}; at most {TOLERANCE:.0e} is "
-            "allowed: the file or what runs it is not what it should be"
+            f"{where}: what runs it here answers otherwise than at its export, by {off:.2g}; at most {TOLERANCE:.0e} "
+            "is allowed: the file or what runs it is not what it should be"
         )

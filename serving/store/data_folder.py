@@ -27,8 +27,8 @@ def hold_data_folder(folder: Path, owner: str) -> Iterator[None]:
         except OSError:
             holder = os.read(descriptor, 200).decode(errors="replace").strip() or "another process"
             raise DataFolderInUse(
-                f"the data folder {folder} is in use by {holder}; stop that, or choose another folder with --data-dir or "
-                "READLEAF_DATA_DIR"
+                f"the data folder {folder} is in use by {holder}; stop that, or choose another folder with --data-dir "
+                "or READLEAF_DATA_DIR"
             ) from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{owner} (process {os.getpid()})\n".encode(), 0)

@@ -23,7 +23,8 @@ NAMES = [f"docker/{name}.Dockerfile" for name in ("api", "api-gpu", "triton", "u
 # What each image is for, tried where its install line was run.
 WORKS = {
     "docker/api.Dockerfile": "import faiss, onnxruntime, serving.server; assert 'page' not in serving.__dict__",
-    "docker/api-gpu.Dockerfile": "import faiss, onnxruntime, serving.server, tritonclient.grpc; faiss.StandardGpuResources",
+    "docker/api-gpu.Dockerfile": "import faiss, onnxruntime, serving.server, tritonclient.grpc; "
+    "faiss.StandardGpuResources",
     "docker/ui.Dockerfile": "import ui.standalone",
 }
 

@@ -1,4 +1,5 @@
 from export.triton_config import triton_config
+
 from serving.manifest import read_manifest
 from serving.settings import Settings
 
