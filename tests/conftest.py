@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -131,6 +133,97 @@ def trees_models(tmp_path_factory, kinds) -> Path:
     )
     export_classifier(model, figures, repository, "trees")
     return repository
+
+
+@pytest.fixture
+def models(tmp_path) -> Path:
+    """The shipped models in a folder of the test's own, which may be added to."""
+    for file in (ROOT / "models").rglob("*"):
+        place = tmp_path / "models" / file.relative_to(ROOT / "models")
+        if file.is_file():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(file) if file.suffix in (".onnx", ".npz") else shutil.copy(file, place)
+    return tmp_path / "models"
+
+
+@pytest.fixture(scope="session")
+def add_version() -> Callable[..., int]:
+    """`add_version(models, "embedder", metrics={…})`: a next version with a graph of its own; returns its number.
+
+    Embedders turn half of a vector around, so their vectors and those of the version before have nothing in common;
+    all others answer as before.
+    """
+    import onnx
+    from onnx import helper, numpy_helper
+
+    from export.repository import new_version, sha256_of
+    from serving.manifest import read_manifest
+    from serving.starter import Starter, read_starter
+
+    def alter(graph: onnx.GraphProto, signs: np.ndarray | None, number: int) -> None:
+        name = graph.output[0].name
+        for node in graph.node:
+            node.output[:] = [f"{output}_before" if output == name else output for output in node.output]
+            node.input[:] = [f"{each}_before" if each == name else each for each in node.input]
+        if signs is None:
+            graph.node.append(helper.make_node("Identity", [f"{name}_before"], [name], name=f"version {number}"))
+            return
+        graph.initializer.append(numpy_helper.from_array(signs, "signs"))
+        graph.node.append(helper.make_node("Mul", [f"{name}_before", "signs"], [name], name=f"version {number}"))
+
+    def add(models: Path, name: str, **changes: Any) -> int:
+        before = models / name / "1"
+        manifest = read_manifest(before)
+        with new_version(models / name) as version:
+            signs = None
+            if name == "embedder":
+                signs = np.where(np.random.default_rng(version.number).random(manifest.dim) < 0.5, -1, 1)
+            model = onnx.load(before / "model.onnx")
+            alter(model.graph, signs if signs is None else signs.astype(np.float32), version.number)
+            onnx.save(model, version.graph)
+            if (before / "language.npz").exists():
+                shutil.copy(before / "language.npz", version.folder)
+            changed = manifest.model_copy(
+                update={"version": version.number, "sha256": sha256_of(version.graph), **changes}
+            )
+            if signs is not None:
+                old = read_starter(before / "starter.npz", manifest.sha256, manifest.dim)
+                new = Starter(old.name, old.description, old.vectors * signs, old.labels, old.sources)
+                new.write(version.folder / "starter.npz", changed.sha256)
+            version.describe(changed, "# a version of the tests")
+        return version.number
+
+    return add
+
+
+@pytest.fixture(scope="session")
+def triton_environment() -> Path:
+    """Triton's own virtual environment, installed once for all tests."""
+    from serving.local_triton.environment import TritonEnvironment
+
+    folder = ROOT / ".venv/triton"
+    folder.mkdir(parents=True, exist_ok=True)
+    TritonEnvironment(folder).install(print)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run_triton(triton_environment):
+    """`with run_triton(data_dir, models) as (triton, server)`: a real Triton, in the data folder of its own."""
+    from serving.local_triton.server import LocalTriton, Ports
+
+    @contextmanager
+    def run(data_dir: Path, models: Path = ROOT / "models") -> Iterator[Any]:
+        (data_dir / "triton").mkdir(parents=True, exist_ok=True)
+        (data_dir / "triton/venv").symlink_to(triton_environment / "venv")
+        triton = LocalTriton(data_dir)
+        server, _ = triton.start(models, Ports(0, 0, 0), print)
+        try:
+            yield triton, server
+        finally:
+            triton.stop()
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -69,6 +69,7 @@ class LocalTriton:
         self.log = self.folder / "log.txt"
         self._state = self.folder / "running.json"
         self._repository = self.folder / "models"
+        self._process: subprocess.Popen[bytes] | None = None  # if this very process has started it
 
     def running(self) -> Running | None:
         """The server, if it runs: a process of its number that is ours."""
@@ -95,11 +96,12 @@ class LocalTriton:
                 raise TritonUnusable(f"{self._repository} cannot be written ({error.strerror})") from error
             if (found := self.running()) is not None:
                 return found, False
+            self._forget()
             ports = ports.filled()
             _refuse_taken(ports)
             say(f"Starting Triton; it logs to {self.log}")
             with self.log.open("wb") as log:
-                process = subprocess.Popen(
+                self._process = subprocess.Popen(
                     self._command(ports),
                     env=self.environment.variables(),
                     stdin=subprocess.DEVNULL,
@@ -107,9 +109,9 @@ class LocalTriton:
                     stderr=subprocess.STDOUT,
                     start_new_session=True,  # Ctrl-C in this terminal is not meant for it
                 )
-            running = Running(process.pid, ports)
+            running = Running(self._process.pid, ports)
             self._state.write_text(json.dumps(asdict(running)))
-            self._wait(process, running)
+            self._wait(self._process, running)
             return running, True
 
     def stop(self) -> bool:
@@ -161,17 +163,15 @@ class LocalTriton:
         while self.running() is not None:
             if time.monotonic() > ends:
                 return False
-            _reap()
             time.sleep(0.1)
+        self._forget()
         return True
 
-
-def _reap() -> None:
-    """If this very process has started it, its entry stays until it is asked for."""
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return
+    def _forget(self) -> None:
+        """If this very process has started a server that is gone, its entry stays until it is asked for."""
+        if self._process is not None:
+            self._process.wait()
+            self._process = None
 
 
 def _free_port() -> int:
