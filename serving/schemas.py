@@ -345,11 +345,13 @@ class JobInfo(BaseModel):
     """Work in the background."""
 
     id: str
-    kind: str = Field(examples=["import"])
+    kind: str = Field(description="import, rebuild or activate", examples=["import"])
     state: str = Field(description="waiting, running, done, failed or cancelled", examples=["running"])
-    collection: str
-    total: int | None = Field(description="files in all")
-    done: int = Field(description="files looked at so far")
+    collection: str | None = Field(description="the collection worked on; null for activate, which is for all")
+    model: str | None = Field(default=None, description="for activate: the model that is switched")
+    version: int | None = Field(default=None, description="for activate: the version that is to answer")
+    total: int | None = Field(description="files, items or pictures in all")
+    done: int = Field(description="of these, looked at so far")
     refused: int = Field(description="files that could not be taken")
     errors: list[JobErrorInfo] = Field(description="why, for the first thousand of them")
     message: str

@@ -84,7 +84,7 @@ class Switchboard:
             elif not isinstance(model.manifest, ClassifierManifest):
                 raise VersionRefused(f"{name} is new, and for the task {model.manifest.task}; only classifiers can be")
             return Candidate(model, self._runtime.load(model))
-        except SetupError as error:
+        except (SetupError, VersionRefused) as error:
             stays = f"version {live.manifest.version} stays in use" if live else "it is not used"
             raise VersionRefused(f"{error.message}; {stays}") from error
 

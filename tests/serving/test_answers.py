@@ -14,7 +14,7 @@ QUAD = np.array([[10.04, 20.06], [50.0, 20.0], [50.0, 30.0], [10.0, 30.0]])
 def test_numbers_are_short_and_nothing_is_lost():
     words = [Word("one", 0.123456, 0.98765, QUAD), Word("two", 1.0, 0.5, np.roll(QUAD + 100, 2, axis=0))]
     lines = [TextLine("two", QUAD + 100, (1,), 0), TextLine("one", QUAD, (0,), 1)]
-    models = [read_manifest(SHIPPED / name) for name in ("detector", "recognizer")]
+    models = [read_manifest(SHIPPED / name / "1") for name in ("detector", "recognizer")]
     answer = read_response(PageText(640, 480, words, lines), models)
     assert answer.model_dump(mode="json") == {
         "image": {"width": 640, "height": 480},

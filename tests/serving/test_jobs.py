@@ -1,15 +1,46 @@
 """A rebuild after the model was changed, on a real database."""
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
+from serving.images import ImageLimits
 from serving.jobs import Jobs
 from serving.library import Library, NewPicture
 from serving.store.database import open_database
 
 OLD, NEW = "a" * 64, "b" * 64
+LIMITS = ImageLimits(max_bytes=10**6, max_pixels=10**6)
+
+
+@dataclass(frozen=True)
+class Described:
+    """All that jobs want to know of an embedder's manifest."""
+
+    sha256: str
+
+
+class Embeds:
+    """An embedder that makes vectors of what files are made of."""
+
+    manifest = Described(NEW)
+
+    def embed_one(self, upload):
+        return vector(upload.data, 6)
+
+
+@dataclass
+class Answers:
+    """A switchboard that nobody touches."""
+
+    embedder: Embeds
+
+
+@dataclass
+class Switches:
+    current: Answers
 
 
 def vector(data, dim):
@@ -38,7 +69,7 @@ def test_a_rebuild_makes_vectors_of_the_new_model(folder, photo, encoded):
         query = vector(encoded(photo(40, 30, seed=3)), 6)
         assert library.search("c", query, 5) == []
         assert library.get_collection("c").outdated == 10
-        jobs = Jobs(database, library, lambda upload: vector(upload.data, 6), folder / "jobs", 10**6)
+        jobs = Jobs(database, library, Switches(Answers(Embeds())), folder / "jobs", LIMITS)
         number = jobs.rebuild("c").id
         while jobs.get(number).state in ("waiting", "running"):
             time.sleep(0.02)

@@ -13,12 +13,12 @@ SHIPPED = Settings.model_fields["models_dir"].default
 
 @pytest.fixture
 def copied(tmp_path):
-    """`copied(name)`: a folder with the manifest of a shipped model."""
+    """`copied(name)`: the folder of a version with the manifest of a shipped model."""
 
     def copy(name):
-        target = tmp_path / name
-        target.mkdir()
-        shutil.copy(SHIPPED / name / "manifest.json", target)
+        target = tmp_path / name / "1"
+        target.mkdir(parents=True)
+        shutil.copy(SHIPPED / name / "1/manifest.json", target)
         return target
 
     return copy
@@ -42,7 +42,7 @@ def edit(folder, **changes):
     file.write_text(json.dumps({name: value for name, value in content.items() if value is not ...}))
 
 
-@pytest.mark.parametrize("name", ["embedder", "recognizer", "detector"])
+@pytest.mark.parametrize("name", ["embedder", "recognizer", "detector", "classifier"])
 def test_round_trip(copied, name):
     folder = copied(name)
     manifest = read_manifest(folder)
@@ -60,7 +60,16 @@ def test_round_trip(copied, name):
         ({"dim": 7}, "outputs[0].shape is [-1, 512], but dim is 7"),
         ({"preprocessing": {"width": 10, "height": 10}}, "preprocessing makes [-1, 10, 10, 3]"),
         ({"task": "fly"}, "task: "),
-        ({"name": "other"}, "describes 'other', but lies in the folder 'embedder'"),
+        (
+            {"name": "other"},
+            "describes version 1 of 'other', but lies in embedder/1; rename the folders to other/1",
+        ),
+        (
+            {"version": 2},
+            "describes version 2 of 'embedder', but lies in embedder/1; rename the folders to embedder/2",
+        ),
+        ({"probe": {"shape": [224, 224], "answers": [0.5]}}, "probe.shape: List should have at least 3 items"),
+        ({"probe": {"shape": [224, 224, 3], "answers": []}}, "probe.answers: List should have at least 1 item"),
     ],
 )
 def test_what_does_not_fit_is_named(folder, changes, message):
@@ -124,3 +133,35 @@ def test_missing_and_broken_files(folder):
     (folder / "manifest.json").unlink()
     with pytest.raises(ManifestInvalid, match="cannot be read"):
         read_manifest(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "figures"),
+    [
+        ("classifier", {"val/accuracy"}),
+        ("detector", {"reading/end to end f1"}),
+        ("recognizer", {"all/accuracy"}),
+    ],
+)
+def test_what_versions_are_compared_by(copied, name, figures):
+    manifest = read_manifest(copied(name))
+    assert manifest.figures == {name: manifest.metrics[name] for name in figures}
+
+
+def test_embedders_are_compared_by_their_nearest_neighbours(folder):
+    """On each of the sets that they were measured on."""
+    edit(folder, metrics={"r@1": 0.1, "sop/r@1": 0.2, "val_unseen_class/r@1": 0.3, "r@10": 0.4, "mAP@R": 0.5})
+    assert read_manifest(folder).figures == {"r@1": 0.1, "sop/r@1": 0.2, "val_unseen_class/r@1": 0.3}
+
+
+def test_a_shipped_embedder_has_figures(folder):
+    manifest = read_manifest(folder)
+    assert manifest.figures
+    assert all(name.endswith("r@1") for name in manifest.figures)
+
+
+def test_files_that_must_be_what_they_were(copied):
+    recognizer, embedder = read_manifest(copied("recognizer")), read_manifest(copied("embedder"))
+    assert embedder.files == {"model.onnx": embedder.sha256}
+    assert recognizer.files == {"model.onnx": recognizer.sha256, "language.npz": recognizer.language}
+    assert recognizer.model_copy(update={"language": None}).files == {"model.onnx": recognizer.sha256}

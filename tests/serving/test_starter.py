@@ -124,7 +124,7 @@ def test_a_collection_of_that_name_stays_as_it_is(starter, tmp_path):
 def test_a_service_starts_with_it(start_service):
     [collection] = start_service(starter=True).client.collections().collections
     shipped = load_repository(SHIPPED)["embedder"].manifest
-    known = read_starter(SHIPPED / "embedder/starter.npz", shipped.sha256, shipped.dim)
+    known = read_starter(SHIPPED / "embedder/1/starter.npz", shipped.sha256, shipped.dim)
     assert collection.name == known.name == "flowers and leaves"
     assert collection.items == len(known.labels)
     assert collection.outdated == 0
@@ -132,7 +132,7 @@ def test_a_service_starts_with_it(start_service):
 
 def test_a_service_starts_without_it_when_it_is_damaged(start_service, tmp_path):
     models = shutil.copytree(SHIPPED, tmp_path / "models")
-    (models / "embedder/starter.npz").write_bytes(b"nothing")
+    (models / "embedder/1/starter.npz").write_bytes(b"nothing")
     service = start_service(starter=True, models_dir=models)
     assert service.client.collections().collections == []
     assert any("no starter collection" in line for line in service.log)

@@ -25,8 +25,7 @@ class SeesRectangles:
         self.shapes, self.lent, self.last = [], [], None
         self.blind_to = ()  # colours that it does not see
 
-    def run(self, model, inputs, *, alone=False):
-        assert model == "detector"
+    def run(self, inputs, timings=None, *, alone=False):
         assert alone  # a tile is waited for
         [(name, pixels)] = inputs.items()
         assert name == "images"
@@ -50,9 +49,9 @@ class SeesRectangles:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """The shipped detector's manifest with numbers that this test knows."""
-    folder = tmp_path_factory.mktemp("models") / "detector"
-    folder.mkdir()
-    manifest = json.loads((SHIPPED / "detector/manifest.json").read_text())
+    folder = tmp_path_factory.mktemp("models") / "detector/1"
+    folder.mkdir(parents=True)
+    manifest = json.loads((SHIPPED / "detector/1/manifest.json").read_text())
     manifest |= {"stride": STRIDE, "multiple": MULTIPLE, "thresholds": {"heart": 0.5, "word": 0.6}}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return StoredModel(read_manifest(folder), folder)
