@@ -1,10 +1,14 @@
 """Switching to another version of a model while requests come in, on both runtimes."""
 
+import random
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -220,3 +224,81 @@ def test_a_broken_version_is_refused_and_the_old_one_goes_on(
                 assert (answer.status_code, answer.json()["type"]) == (404, "urn:readleaf:problem:model-missing")
                 np.testing.assert_allclose(service.client.embed([picture]).embeddings, before, atol=1e-6)
                 assert service.http.get("/health/ready").status_code == 200
+
+
+@pytest.mark.campaign
+def test_kills_while_an_embedder_is_switched(tmp_path, models, add_version, run_service, photo, encoded, rounds):
+    """After a start each picture finds itself, whichever version answers, and the switch is finished."""
+    add_version(models, "embedder")
+    pictures = {str(number): encoded(photo(60, 50, seed=number)) for number in range(80)}
+    some = dict(list(pictures.items())[::8])
+    wanted, seen = 1, Counter()
+    for kill in range(rounds(3, 20)):
+        with run_service(tmp_path / "data", models_dir=models) as service:
+            if not kill:
+                service.client.create_collection("c")
+                for label, data in pictures.items():
+                    service.client.add_item("c", data, label)
+            wait_for_jobs(service.http)
+            assert in_use(service) == wanted
+            find_all(service.client, pictures)
+            wanted = 3 - wanted
+            service.client.activate("embedder", wanted)
+            time.sleep(random.Random(kill).uniform(0, 1.5))
+            service.process.send_signal(signal.SIGKILL)
+        with run_service(tmp_path / "data", models_dir=models) as service:
+            seen[in_use(service) == wanted] += 1
+            find_all(service.client, some)
+    with run_service(tmp_path / "data", models_dir=models) as service:
+        wait_for_jobs(service.http)
+        assert in_use(service) == wanted
+        find_all(service.client, pictures)
+    print(f"switched before the kill: {seen[True]}, not yet: {seen[False]}")  # noqa: T201 - shown by make soak
+
+
+def in_use(service):
+    return {info.name: info.version for info in service.client.models().models}["embedder"]
+
+
+def find_all(client, pictures):
+    for label, data in pictures.items():
+        [found] = client.search("c", data, 1).neighbours
+        assert (found.label, found.score > 0.999) == (label, True)
+
+
+def wait_for_jobs(http):
+    ends = time.monotonic() + 60
+    while any(job["state"] in ("waiting", "running") for job in http.get("/v1/jobs").json()["jobs"]):
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def test_pictures_that_come_during_a_switch_are_found_after_it(models, add_version, start_service, photo, encoded):
+    """Uploads do not wait for a switch, and none is left behind with a vector of the version before."""
+    service = start_service(models_dir=models)
+    service.client.create_collection("c")
+    pictures = [encoded(photo(60, 50, seed=number)) for number in range(150)]
+
+    def add(number):
+        service.client.add_item("c", pictures[number], str(number))
+
+    for number in range(50):
+        add(number)
+    add_version(models, "embedder")
+    with ThreadPoolExecutor(3) as clients:
+        adding = [clients.submit(add, number) for number in range(50, 150)]
+        for version in (2, 1, 2):
+            assert readleaf("models", "activate", "embedder", version, "--url", service.url).returncode == 0
+        for each in adding:
+            each.result()
+    assert in_use(service) == 2
+    assert service.client.collection("c").outdated == 0
+    find_all(service.client, {str(number): data for number, data in enumerate(pictures)})
+
+
+def test_a_new_classifier_joins_a_running_service(models, trees_models, start_service, kinds, encoded):
+    service = start_service(models_dir=models)
+    shutil.copytree(trees_models / "trees", models / "trees")
+    run = readleaf("models", "activate", "trees", 1, "--url", service.url)
+    assert (run.returncode, run.stderr) == (0, "trees version 1 is in use\n")
+    assert service.client.classify(encoded(kinds(1, 0)), model="trees").predictions[0].label == "elm"

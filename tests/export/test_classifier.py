@@ -52,14 +52,14 @@ def test_the_graph_is_the_network(exported):
 
 def test_the_manifest(exported):
     _, manifest, repository = exported
-    assert read_manifest(repository / "trees") == manifest
+    assert read_manifest(repository / "trees/1") == manifest
     assert (manifest.labels, manifest.prior, manifest.unsure_below) == (["ash", "oak"], [0.25, 0.75], 0.55)
     assert manifest.title == "2 classes, calibrated, on EfficientNet-Lite0 trained with ESupCon"
 
 
 def test_the_card(exported):
     _, _, repository = exported
-    card = (repository / "trees/CARD.md").read_text()
+    card = (repository / "trees/1/CARD.md").read_text()
     for words in (
         "| val/accuracy | 0.75 |",
         "| 0.50 – 1.00 | 4 | 0.90 | 0.75 | 3 | 0.80 | 0.67 |",
@@ -89,7 +89,7 @@ def test_the_temperature_is_in_the_graph():
 )
 def test_manifests_that_do_not_agree_with_themselves(exported, tmp_path, changes, message):
     _, manifest, _ = exported
-    (tmp_path / "trees").mkdir()
-    manifest.model_copy(update=changes).write(tmp_path / "trees")
+    (tmp_path / "trees/1").mkdir(parents=True)
+    manifest.model_copy(update=changes).write(tmp_path / "trees/1")
     with pytest.raises(ManifestInvalid, match=message):
-        read_manifest(tmp_path / "trees")
+        read_manifest(tmp_path / "trees/1")

@@ -51,7 +51,7 @@ def exported(by_heart, tmp_path_factory):
 
 
 def test_what_is_written(by_heart, exported):
-    manifest = read_manifest(exported / "detector")
+    manifest = read_manifest(exported / "detector/1")
     assert isinstance(manifest, DetectorManifest)
     figures = DetectorFigures.of(by_heart.weights)
     assert (manifest.thresholds.heart, manifest.thresholds.word) == (figures.heart, figures.word)
@@ -59,7 +59,7 @@ def test_what_is_written(by_heart, exported):
     assert manifest.metrics["detection/f1"] == 1
     assert (manifest.stride, manifest.multiple) == (4, 32)
     assert manifest.title.endswith("boxes trained with smooth-L1, then LS-IoU")
-    card = (exported / "detector/CARD.md").read_text()
+    card = (exported / "detector/1/CARD.md").read_text()
     for part in (
         "| detection/f1 | 1 |",
         "| reading/end to end f1 | 1 |",
@@ -95,7 +95,7 @@ def test_the_graph_takes_pictures_of_any_size(by_heart, exported, batch, height,
 
 def test_the_service_finds_what_the_network_finds(by_heart, exported):
     models = load_repository(exported)
-    detector = Detector(InProcessRuntime(models, "cpu", Metrics()), models["detector"])
+    detector = Detector(InProcessRuntime("cpu", Metrics()).load(models["detector"]), models["detector"])
     words = detector(by_heart.pixels)
     assert len(words.boxes) == len(by_heart.texts)
     for quad in by_heart.quads:
@@ -166,7 +166,6 @@ def test_an_export_that_fails_leaves_the_folder_as_it_was(by_heart, exported, tm
     before = {file: file.read_bytes() for file in repository.rglob("*") if file.is_file()}
 
     def other_weights(module, frame, input_name, output_names, file, varying):
-        file.parent.mkdir(parents=True)
         shutil.copy(exported / GRAPH, file)
 
     monkeypatch.setattr("export.detector.write_graph", other_weights)
@@ -196,8 +195,8 @@ def test_figures_of_other_weights_are_refused(by_heart, exported, tmp_path):
 def test_a_manifest_that_does_not_fit_is_named(exported, tmp_path):
     from serving.errors import ManifestInvalid
 
-    content = json.loads((exported / "detector/manifest.json").read_text())
-    (tmp_path / "detector").mkdir()
+    content = json.loads((exported / "detector/1/manifest.json").read_text())
+    (tmp_path / "detector/1").mkdir(parents=True)
     [shown], [answered] = content["inputs"], content["outputs"]
     for changes, message in (
         ({"inputs": [shown | {"shape": [-1, 32, 32, 3]}]}, r"a detector takes \[-1, -1, -1, 3\]"),
@@ -205,9 +204,9 @@ def test_a_manifest_that_does_not_fit_is_named(exported, tmp_path):
         ({"multiple": 30}, "multiple is 30, which is no multiple of the stride 4"),
         ({"thresholds": {"heart": 0.5, "word": 1.5}}, r"thresholds\.word"),
     ):
-        (tmp_path / "detector/manifest.json").write_text(json.dumps(content | changes))
+        (tmp_path / "detector/1/manifest.json").write_text(json.dumps(content | changes))
         with pytest.raises(ManifestInvalid, match=message):
-            read_manifest(tmp_path / "detector")
+            read_manifest(tmp_path / "detector/1")
 
 
 def test_maps_of_the_checkpoint_show_the_words(by_heart):

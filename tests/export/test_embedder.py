@@ -31,11 +31,11 @@ def test_the_export_is_served_as_it_is(tmp_path):
     assert (manifest.preprocessing.width, manifest.dim) == (64, 1280)
     assert set(contents(tmp_path)) == {
         "embedder/1/model.onnx",
-        "embedder/manifest.json",
+        "embedder/1/manifest.json",
+        "embedder/1/CARD.md",
         "embedder/config.pbtxt",
-        "embedder/CARD.md",
     }
-    assert "| r@1 | 0.500 |" in (tmp_path / "embedder/CARD.md").read_text()
+    assert "| r@1 | 0.500 |" in (tmp_path / "embedder/1/CARD.md").read_text()
 
 
 def test_the_same_weights_give_the_same_graph(tmp_path):
@@ -53,7 +53,7 @@ def test_the_card_says_where_it_comes_from(tmp_path):
     manifest = export_embedder(model, 64, FIGURES, tmp_path, comparison="| model | r@1 |\n", notes="## Seen\n")
     assert manifest.title == "EfficientNet-Lite0, average pooling, trained with RS@k"
     assert manifest.training_data == list(model.provenance.data)
-    card = (tmp_path / "embedder/CARD.md").read_text()
+    card = (tmp_path / "embedder/1/CARD.md").read_text()
     assert "- plantdoc: 3 pictures of 2 classes (CC BY 4.0)\n- mine: 9 pictures of 1 classes (licence not known" in card
     assert "\n## Beside other losses\n\n| model | r@1 |\n" in card
     assert card.endswith("\n\n## Seen\n")

@@ -87,7 +87,7 @@ def test_figures_stand_in_manifest_and_card(tmp_path):
         "identify/both/accuracy": 0.75
     }
     assert after.sha256 == before.sha256
-    card = (tmp_path / "embedder/CARD.md").read_text()
+    card = (tmp_path / "embedder/1/CARD.md").read_text()
     assert card.count("## Naming species") == 1
     assert "| both/accuracy | 0.750 |" in card
     assert card.index("## Naming species") < card.index("## Trained on")

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import readleaf
 from export.own_classifier import check_name
-from serving.repository import load_repository
+from serving.repository import load_repository, versions_of
 from training.errors import DataError
 
 QUICK = {"epochs": 4, "least_steps": 12, "size": 32, "test_size": 32, "batch": 8, "kept_views": 2, "frozen_stages": 5}
@@ -25,6 +25,7 @@ def folder(tmp_path, kinds):
 @pytest.fixture
 def train(tmp_path, monkeypatch):
     monkeypatch.setattr("training.kept_files.KEPT", tmp_path / "prepared")
+    monkeypatch.setenv("READLEAF_DATA_DIR", str(tmp_path / "data"))  # of no service
 
     def run(*words):
         arguments = ["train", "classify", "--to", tmp_path / "models", "--runs", tmp_path / "runs", *words]
@@ -33,6 +34,10 @@ def train(tmp_path, monkeypatch):
         return CliRunner().invoke(readleaf.app, list(map(str, arguments)))
 
     return run
+
+
+def contents(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
 def test_one_command(train, folder, tmp_path, monkeypatch, kinds):
@@ -50,9 +55,17 @@ def test_one_command(train, folder, tmp_path, monkeypatch, kinds):
     found = CliRunner().invoke(readleaf.app, ["classify", "--model", "mushrooms", str(tmp_path / "found.jpg")])
     assert found.stdout.split("\t")[1] == "penny bun"
 
+    before = contents(tmp_path / "models/mushrooms/1")
     again = train("--data", folder, "--name", "mushrooms")
     assert "there is a model at" in str(again.exception)
-    assert train("--data", folder, "--name", "mushrooms", "--replace").exit_code == 0
+    assert "choose another name, or make it version 2 with --again" in str(again.exception)
+    answer = train("--data", folder, "--name", "mushrooms", "--again")
+    assert answer.exit_code == 0, answer.output
+    assert f"wrote {tmp_path / 'models/mushrooms'}, version 2; `readleaf models activate mushrooms 2`" in answer.output
+    assert contents(tmp_path / "models/mushrooms/1") == before
+    versions = versions_of(tmp_path / "models/mushrooms")
+    assert set(versions.good) == {1, 2}
+    assert versions[2].manifest.labels == model.manifest.labels
 
 
 @pytest.mark.campaign
@@ -103,7 +116,7 @@ def test_asked_wrongly(train, folder, tmp_path):
 def test_a_name_is_no_place_on_the_disk(train, folder, tmp_path, name):
     (tmp_path / "runs/collections").mkdir(parents=True)
     (tmp_path / "runs/kept.txt").write_text("mine")
-    answer = train("--collection", "any", "--url", "http://127.0.0.1:9", "--name", name, "--replace")
+    answer = train("--collection", "any", "--url", "http://127.0.0.1:9", "--name", name, "--again")
     assert "cannot be a model's name" in str(answer.exception)
     assert (tmp_path / "runs/kept.txt").exists()
 
@@ -111,15 +124,24 @@ def test_a_name_is_no_place_on_the_disk(train, folder, tmp_path, name):
 def test_data_that_cannot_be_cost_nothing(train, folder, tmp_path):
     assert train("--data", folder, "--name", "mushrooms").exit_code == 0
     (folder / "puffball/broken.jpg").write_text("Dear all,")
-    assert train("--data", folder, "--name", "mushrooms", "--replace").exit_code == 1
+    assert train("--data", folder, "--name", "mushrooms", "--again").exit_code == 1
     assert (tmp_path / "runs/own/mushrooms/best.pt").exists()
-    assert (tmp_path / "models/mushrooms/manifest.json").exists()
+    assert (tmp_path / "models/mushrooms/1/manifest.json").exists()
+    assert not (tmp_path / "models/mushrooms/2").exists()
 
 
 def test_a_name_of_a_model_that_does_something_else(trees_models):
     with pytest.raises(DataError, match="classifies nothing; choose another name"):
-        check_name("embedder", trees_models, replace=True)
-    with pytest.raises(DataError, match="replace it with --replace"):
-        check_name("trees", trees_models, replace=False)
-    check_name("trees", trees_models, replace=True)
-    check_name("shrubs", trees_models, replace=False)
+        check_name("embedder", trees_models, again=True)
+    with pytest.raises(DataError, match="there is a model at .*trees; .* or make it version 2 with --again"):
+        check_name("trees", trees_models, again=False)
+    check_name("trees", trees_models, again=True)
+    check_name("shrubs", trees_models, again=False)
+
+
+def test_a_broken_version_is_in_nobodys_way(models):
+    """A next one is the remedy."""
+    (models / "classifier/1/manifest.json").write_text("{")
+    with pytest.raises(DataError, match="or make it version 2 with --again"):
+        check_name("classifier", models, again=False)
+    check_name("classifier", models, again=True)

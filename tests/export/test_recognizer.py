@@ -37,11 +37,11 @@ def exported(tmp_path_factory):
 
 def test_what_is_written(exported):
     _, manifest, folder = exported
-    assert read_manifest(folder / "recognizer") == manifest
+    assert read_manifest(folder / "recognizer/1") == manifest
     assert isinstance(load_repository(folder)["recognizer"].manifest, RecognizerManifest)
     assert manifest.symbols == PRINTABLE
     assert (manifest.canvas.width, manifest.canvas.step, manifest.canvas.longest) == (160, 80, 640)
-    card = (folder / "recognizer/CARD.md").read_text()
+    card = (folder / "recognizer/1/CARD.md").read_text()
     for part in (
         "| all/accuracy | 0.9 |",
         "| all/ted | 200 |",
@@ -97,9 +97,9 @@ def test_a_language_goes_with_the_model(exported, language, tmp_path):
     model, *_ = exported
     figures = replace(FIGURES, language=sha256_of(language))
     manifest = export_recognizer(model, figures, tmp_path / "models", language=language)
-    assert manifest.language == sha256_of(tmp_path / "models/recognizer/language.npz")
+    assert manifest.language == sha256_of(tmp_path / "models/recognizer/1/language.npz")
     assert manifest.temperature == 1.5
-    card = (tmp_path / "models/recognizer/CARD.md").read_text()
+    card = (tmp_path / "models/recognizer/1/CARD.md").read_text()
     assert "weighs them with `language.npz`" in card
     assert "SCOWL by Kevin Atkinson" in card
 
@@ -148,9 +148,9 @@ def test_a_manifest_that_does_not_fit_is_named(exported, tmp_path):
     from serving.errors import ManifestInvalid
 
     _, _, folder = exported
-    content = json.loads((folder / "recognizer/manifest.json").read_text())
-    place_of = tmp_path / "recognizer"
-    place_of.mkdir()
+    content = json.loads((folder / "recognizer/1/manifest.json").read_text())
+    place_of = tmp_path / "recognizer/1"
+    place_of.mkdir(parents=True)
     for changes, message in (
         ({"canvas": content["canvas"] | {"height": 32}}, "the canvas makes"),
         ({"canvas": content["canvas"] | {"longest": 100}}, "longest is 100, less than the width 160"),

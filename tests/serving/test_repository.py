@@ -128,7 +128,11 @@ def test_a_broken_version_beside_the_one_in_use_does_no_harm(two):
     with structlog.testing.capture_logs() as log:
         assert load_repository(two, {"classifier": 1})["classifier"].manifest.version == 1
     [warning] = log
-    assert (warning["event"], warning["model"], warning["version"]) == ("a version that cannot be used", "classifier", 2)
+    assert (warning["event"], warning["model"], warning["version"]) == (
+        "a version that cannot be used",
+        "classifier",
+        2,
+    )
     assert "its manifest says" in warning["reason"]
 
 
@@ -183,7 +187,9 @@ def test_all_versions_of_all_models(two):
 
 def test_a_model_without_versions(repository):
     (repository / "classifier/1").rename(repository / "classifier/first")
-    with pytest.raises(ManifestInvalid, match="classifier holds no version of a model; each lies in a folder of its own"):
+    with pytest.raises(
+        ManifestInvalid, match="classifier holds no version of a model; each lies in a folder of its own"
+    ):
         versions_of(repository / "classifier")
     assert version_numbers(repository / "classifier") == []
     assert version_numbers(repository / "nowhere") == []

@@ -7,12 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from serving.errors import ManifestInvalid
+from serving.errors import ManifestInvalid, RequestAbandoned
 from serving.manifest import read_manifest
 from serving.pipelines.detect import LARGEST, LEAST_CONTRAST, Detector
 from serving.pipelines.tiles import FIRST, OVERLAP, TILE, tiles
 from serving.repository import StoredModel
 from serving.settings import Settings
+from serving.timing import Timings
 
 SHIPPED = Settings.model_fields["models_dir"].default
 STRIDE, MULTIPLE = 4, 32
@@ -208,7 +209,7 @@ def test_one_tile_is_in_memory_at_a_time(find, network):
 
 
 def test_another_model_is_no_detector(network):
-    folder = SHIPPED / "embedder"
+    folder = SHIPPED / "embedder/1"
     with pytest.raises(ManifestInvalid, match="its task is embed"):
         Detector(network, StoredModel(read_manifest(folder), folder))
 
@@ -219,7 +220,9 @@ class SeesOneWord:
     def __init__(self, *directions):
         self.directions, self.shapes = list(directions), []
 
-    def run(self, model, inputs, *, alone=False):
+    def run(self, inputs, timings=None, *, alone=False):
+        if timings is not None:
+            timings.check()
         [pixels] = inputs.values()
         self.shapes.append(pixels.shape[1:3])
         maps = np.zeros((1, pixels.shape[1] // STRIDE, pixels.shape[2] // STRIDE, 7), np.float32)
@@ -266,3 +269,22 @@ def test_where_nothing_is_found_a_picture_is_looked_at_from_the_side(model):
     network = SeesOneWord()
     assert len(Detector(network, model)(noise(200, 320)).boxes) == 0
     assert network.shapes == [(224, 320), (320, 224)]
+
+
+@pytest.mark.parametrize("looks", [1, 2])
+def test_it_looks_no_further_for_who_has_gone(model, looks):
+    """Neither at the next tile nor at the picture turned."""
+    timings = Timings()
+
+    class SeesAClientGo(SeesOneWord):
+        def run(self, inputs, given=None, *, alone=False):
+            assert given is timings
+            found = super().run(inputs, given, alone=alone)
+            if len(self.shapes) == looks:
+                timings.abandon()
+            return found
+
+    network = SeesAClientGo(90, 0)
+    with pytest.raises(RequestAbandoned):
+        Detector(network, model)(noise(320 if looks == 1 else 2400, 320), timings)
+    assert len(network.shapes) == looks

@@ -83,7 +83,9 @@ def test_cuda_that_is_not_there(machine):
     with pytest.raises(SetupError, match="offers only CPUExecutionProvider; install the gpu extra"):
         choose_providers("cuda", [CPU])
     machine()
-    with pytest.raises(SetupError, match=r"no NVIDIA driver \(libcuda\.so\.1 cannot be loaded\); install the gpu extra"):
+    with pytest.raises(
+        SetupError, match=r"no NVIDIA driver \(libcuda\.so\.1 cannot be loaded\); install the gpu extra"
+    ):
         choose_providers("cuda", [CPU, CUDA])
 
 

@@ -105,7 +105,9 @@ def test_answers_that_are_not_those_of_the_export(models):
     model = models["embedder"]
     other = model.manifest.probe.model_copy(update={"answers": [0.5] * 64})
     wrong = StoredModel(model.manifest.model_copy(update={"probe": other}), model.folder)
-    with pytest.raises(ModelRefused, match="embedder version 1: what runs it here answers otherwise than at its export"):
+    with pytest.raises(
+        ModelRefused, match="embedder version 1: what runs it here answers otherwise than at its export"
+    ):
         InProcessRuntime("cpu", Metrics()).load(wrong)
 
 
