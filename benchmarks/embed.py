@@ -26,7 +26,8 @@ from PIL import Image
 
 from serving.client import Client, ServiceUnreachable
 from serving.images import ImageLimits, decode, fit
-from serving.manifest import read_manifest
+from serving.manifest import EmbedderManifest
+from serving.repository import load_repository, manifest_as, model_of
 from ui.samples import LEAVES, draw_leaf
 
 ROOT = Path(__file__).parents[1]
@@ -79,11 +80,10 @@ def drawn(side: int) -> list[bytes]:
 
 def measure(name: str, pictures: list[bytes], client: Client, http: httpx.Client, rounds: int) -> str:
     """One row of the table."""
-    folder = ROOT / "models" / "embedder"
-    manifest = read_manifest(folder)
-    side = manifest.preprocessing.width
+    model = model_of(load_repository(ROOT / "models"), "embedder")
+    side = manifest_as(model, EmbedderManifest).preprocessing.width
     pixels = np.stack([fit(decode(data, LIMITS, min_side=side), side, side) for data in pictures])
-    session = ort.InferenceSession(folder / manifest.model_file, providers=["CPUExecutionProvider"])
+    session = ort.InferenceSession(model.file, providers=["CPUExecutionProvider"])
     expected = session.run(None, {"images": pixels})[0]
     worst = np.abs(np.array(client.embed(pictures).embeddings) - expected).max()
     assert worst < 1e-4, f"the service answers something else: {worst}"

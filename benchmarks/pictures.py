@@ -83,10 +83,10 @@ def line(name: str, tally: Tally, seconds: float, theirs: float) -> str:
 
 def readleaf(workers: ThreadPoolExecutor) -> Reads:
     """The service's own pipeline and runtime."""
-    models = {name: model for name, model in load_repository(ROOT / "models").items() if name != "embedder"}
-    runtime, limits = InProcessRuntime(models, "cpu", Metrics()), ImageLimits(1 << 30, 1 << 30)
-    recognizer = Recognizer(runtime, models["recognizer"], limits, workers)
-    reader = Reader(Detector(runtime, models["detector"]), recognizer, limits, workers)
+    models, runtime = load_repository(ROOT / "models"), InProcessRuntime("cpu", Metrics())
+    finds, reads, limits = models["detector"], models["recognizer"], ImageLimits(1 << 30, 1 << 30)
+    recognizer = Recognizer(runtime.load(reads), reads, limits, workers)
+    reader = Reader(Detector(runtime.load(finds), finds), recognizer, limits, workers)
 
     def read(picture: Pixels) -> ReadWords:
         page = asyncio.run(reader.read(picture, Timings()))

@@ -98,8 +98,8 @@ def readleaf(workers: ThreadPoolExecutor, *, language: bool = True) -> Reader:
     model = model_of(load_repository(ROOT / "models"), "recognizer")
     if not language:
         model = replace(model, manifest=model.manifest.model_copy(update={"language": None}))
-    runtime = InProcessRuntime({"recognizer": model}, "cpu", Metrics())
-    recognizer = Recognizer(runtime, model, ImageLimits(1 << 30, 1 << 30), workers)
+    network = InProcessRuntime("cpu", Metrics()).load(model)
+    recognizer = Recognizer(network, model, ImageLimits(1 << 30, 1 << 30), workers)
     return lambda crops: [reading.text for reading in asyncio.run(recognizer.read(crops, Timings()))]
 
 

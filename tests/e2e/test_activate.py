@@ -232,7 +232,7 @@ def test_kills_while_an_embedder_is_switched(tmp_path, models, add_version, run_
     add_version(models, "embedder")
     pictures = {str(number): encoded(photo(60, 50, seed=number)) for number in range(80)}
     some = dict(list(pictures.items())[::8])
-    wanted, seen = 1, Counter()
+    wanted, seen = 2, Counter()  # a new data folder takes the newest
     for kill in range(rounds(3, 20)):
         with run_service(tmp_path / "data", models_dir=models) as service:
             if not kill:

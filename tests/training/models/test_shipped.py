@@ -29,7 +29,7 @@ def test_the_detector_that_ships_is_the_network_it_was():
         found = Maps(model).eval()(torch.from_numpy(pixels)).numpy()
     np.testing.assert_allclose(found[..., 0], expected[..., 0], atol=1e-4)
     np.testing.assert_allclose(found[..., 1:5], expected[..., 1:5], rtol=1e-3, atol=1e-2)
-    manifest = json.loads((MODELS / "detector/manifest.json").read_text())
+    manifest = json.loads((MODELS / "detector/1/manifest.json").read_text())
     assert model.provenance.data == tuple(manifest["training_data"])
     assert model.provenance.losses[-1] == "LS-IoU"
 
@@ -61,6 +61,30 @@ def test_a_backbone_of_another_size_is_refused():
 
 def test_another_networks_weights_are_refused():
     assert is_shipped(str(MODELS / "detector"))
+    assert is_shipped(str(MODELS / "detector/1"))
     assert not is_shipped(str(MODELS))
     with pytest.raises(DataError, match="does not hold the weights of this network: there is no"):
         load_shipped(Embedder(EmbedderShape(dim=16)), str(MODELS / "detector"))
+
+
+def test_a_version_that_is_named_or_the_newest(models, add_version):
+    """`models/embedder/1` is a version; `models/embedder` means the one of the highest number."""
+    for title in ("trained with second", "trained with third"):
+        add_version(models, "embedder", title=title)
+    (models / "embedder/3").rename(models / "embedder/10")
+
+    def losses(place):
+        return load_folded_backbone(Embedder(EmbedderShape(backbone="lite0", dim=512)).backbone, str(place)).losses
+
+    assert losses(models / "embedder") == ("third",)
+    assert losses(models / "embedder/2") == ("second",)
+    assert losses(models / "embedder/1") == ("cross-entropy", "RS@k + SiMix")
+
+
+def test_a_place_without_a_model(tmp_path):
+    assert not is_shipped(str(tmp_path / "nowhere"))
+    (tmp_path / "detector/first").mkdir(parents=True)
+    (tmp_path / "detector/first/manifest.json").write_text("{}")
+    assert not is_shipped(str(tmp_path / "detector"))
+    with pytest.raises(DataError, match="detector holds no exported model"):
+        load_shipped(Embedder(EmbedderShape(dim=16)), str(tmp_path / "detector"))
