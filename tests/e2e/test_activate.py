@@ -4,12 +4,14 @@ import random
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -244,16 +246,21 @@ def test_kills_while_an_embedder_is_switched(tmp_path, models, add_version, run_
             find_all(service.client, pictures)
             wanted = 3 - wanted
             service.client.activate("embedder", wanted)
-            time.sleep(random.Random(kill).uniform(0, 1.5))
+            time.sleep(random.Random(kill).uniform(0, 0.8))
             service.process.send_signal(signal.SIGKILL)
+            service.process.wait()
+        with closing(sqlite3.connect(tmp_path / "data/readleaf.db")) as database, database:
+            [(version,)] = database.execute("SELECT version FROM models_in_use WHERE name = 'embedder'")
+            [(ready,)] = database.execute("SELECT COUNT(*) FROM prepared_vectors")
+            seen["switched" if version == wanted else "half way" if ready else "not begun"] += 1
+            database.execute("DELETE FROM prepared_vectors")  # else the next switch would have nothing to do
         with run_service(tmp_path / "data", models_dir=models) as service:
-            seen[in_use(service) == wanted] += 1
             find_all(service.client, some)
     with run_service(tmp_path / "data", models_dir=models) as service:
         wait_for_jobs(service.http)
         assert in_use(service) == wanted
         find_all(service.client, pictures)
-    print(f"switched before the kill: {seen[True]}, not yet: {seen[False]}")  # noqa: T201 - shown by make soak
+    print(f"when it was killed, the switch was: {dict(seen)}")  # noqa: T201 - shown by make soak
 
 
 def in_use(service):

@@ -11,7 +11,7 @@ from ui import classify_result
 
 MODEL = ModelInfo(
     name="trees", version=1, task="classify", title="Trees", sha256="0" * 64, labels=["ash", "<elm>", "oak"],
-    unsure_below=0.6, metrics={}, training_data=[], licence="", runtime="onnx",
+    unsure_below=0.6, metrics={}, training_data=[], licence="", runtime="onnx", versions=[1],
 )  # fmt: skip
 
 
