@@ -35,6 +35,7 @@ COPY --from=build /opt/readleaf /opt/readleaf
 COPY docker/entrypoint.py docker/healthcheck.py /opt/readleaf/share/
 ENV PATH=/opt/readleaf/bin:$PATH \
     HOME=/tmp \
+    NVIDIA_TF32_OVERRIDE=0 \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
     READLEAF_DATA_DIR=/data \

@@ -13,7 +13,8 @@ from serving.errors import DataFolderUnusable, ReadleafError
 from serving.keys import any_keys, make_key
 from serving.roles import Role
 from serving.settings import load_settings
-from serving.store.database import FILE_NAME, open_database, prepare_data_folder
+from serving.store.data_folder import hold_data_folder
+from serving.store.database import FILE_NAME, open_database
 
 # No READLEAF_… name: those are the service's, and one that it does not know stops its start.
 METRICS_KEY_FILE = "METRICS_KEY_FILE"
@@ -30,8 +31,7 @@ Keys for others: readleaf keys create --name Ann --role expert
 
 def make_first_keys(folder: Path, metrics_key: Path | None) -> None:
     """An `admin` key in a folder that has no keys, and a `read` key for Prometheus if its file is not there."""
-    prepare_data_folder(folder)
-    with open_database(folder / FILE_NAME) as database:
+    with hold_data_folder(folder, "the entry point"), open_database(folder / FILE_NAME) as database:
         with database.writing() as session:
             first = not any_keys(session)
             admin = make_key(session, "admin", Role.ADMIN)[1] if first else None
@@ -45,6 +45,7 @@ def make_first_keys(folder: Path, metrics_key: Path | None) -> None:
 def _hand_over(secret: str, file: Path) -> None:
     """Prometheus runs as another user, and must never see half a key; nobody else has this volume."""
     new = file.with_suffix(".new")
+    new.unlink(missing_ok=True)  # of a start that was cut short; it may not be written any more
     new.write_text(secret)
     new.chmod(0o444)
     new.replace(file)

@@ -116,7 +116,7 @@ def train_classify(
     typer.echo(
         f"{len(manifest.labels)} classes, {right:.1%} of validation pictures right, unsure below {unsure:.0%}\n"
         f"wrote {repository / name}, version {manifest.version}; `readleaf models activate {name} {manifest.version}` "
-        f"puts it into use in a running service, `readleaf classify --model {name} PICTURE` needs none"
+        f"puts it into use in a running service; without one, `readleaf classify --model {name} PICTURE` does"
     )
 
 

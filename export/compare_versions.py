@@ -74,7 +74,7 @@ def compare_versions(
     pictures = judge.pictures(folders)
     if limit is not None and limit < len(pictures):
         chosen = np.random.default_rng(SEED).choice(len(pictures), limit, replace=False)
-        pictures = [pictures[place] for place in np.sort(chosen)]
+        pictures = judge.comparable([pictures[place] for place in np.sort(chosen)])
     with closing(open_runtime(settings, Metrics())) as runtime, ThreadPoolExecutor(1) as workers:
         place = Workplace(runtime, workers, lambda other: model_of(models_in_use(settings), other))
         looks, seconds = _look(judge, place, stored, pictures)

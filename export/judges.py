@@ -1,6 +1,7 @@
 """How versions of a model are measured, task by task: which pictures, what is asked, what an answer is worth."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import astuple, dataclass
@@ -47,6 +48,10 @@ class Judge(Protocol):
         """All pictures with their labels; raises DataError if there is none."""
         ...
 
+    def comparable(self, pictures: Sequence[Any]) -> list[Any]:
+        """Those of a few pictures of which something can be said."""
+        return list(pictures)
+
     def open(self, place: Workplace, model: StoredModel) -> Callable[[Any], Any]:
         """What asks a version about one picture, as the service would."""
         ...
@@ -60,18 +65,20 @@ class Judge(Protocol):
         ...
 
 
-class JudgeEmbedders:
+class JudgeEmbedders(Judge):
     """Is the nearest other picture of the same class?"""
 
     def pictures(self, folders: Sequence[Path]) -> list[LabelledFile]:
         """Labelled pictures whose class has another one."""
-        files = _of_classes(folders)
-        classes = [file.class_name for file in files]
-        counts = {name: classes.count(name) for name in set(classes)}
-        files = [file for file in files if counts[file.class_name] > 1]
-        if not files:
-            raise DataError("no class has two pictures in the validation sets, so none can be another's neighbour")
-        return files
+        return self.comparable(_of_classes(folders))
+
+    def comparable(self, pictures: Sequence[LabelledFile]) -> list[LabelledFile]:
+        """Those whose class has another one."""
+        counts = Counter(file.class_name for file in pictures)
+        kept = [file for file in pictures if counts[file.class_name] > 1]
+        if not kept:
+            raise DataError("no class has two pictures for validation, so none can be another's neighbour; take more")
+        return kept
 
     def open(self, place: Workplace, model: StoredModel) -> Callable[[LabelledFile], NDArray[np.float32]]:
         """Its vector."""
@@ -96,7 +103,7 @@ class JudgeEmbedders:
         return {"r@1": float(rows[:, 0].mean()), "precision at R": float(rows[:, 1].mean())}
 
 
-class JudgeClassifiers:
+class JudgeClassifiers(Judge):
     """Is the most probable label right, and is that known?"""
 
     def pictures(self, folders: Sequence[Path]) -> list[LabelledFile]:
@@ -120,7 +127,7 @@ class JudgeClassifiers:
         return {"accuracy": float(rows[:, 0].mean()), "calibration error": error}
 
 
-class JudgeRecognizers:
+class JudgeRecognizers(Judge):
     """Is the word read, on [0-9a-z]?"""
 
     def pictures(self, folders: Sequence[Path]) -> list[Any]:
@@ -147,7 +154,7 @@ class JudgeRecognizers:
         return {"accuracy": float((rows[:, 0] == 0).mean()), "edit distance a word": float(rows[:, 0].mean())}
 
 
-class JudgeDetectors:
+class JudgeDetectors(Judge):
     """Are words found, and can the recogniser in use read what was found?"""
 
     def pictures(self, folders: Sequence[Path]) -> list[Any]:

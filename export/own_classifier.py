@@ -53,7 +53,7 @@ def check_name(name: str, repository: Path, *, again: bool) -> None:
     if not (repository / name).exists():
         return
     versions = versions_of(repository / name)
-    if any(not isinstance(model.manifest, ClassifierManifest) for model in versions.good.values()):
+    if not all(isinstance(model.manifest, ClassifierManifest) for model in versions.good.values()) or not versions.good:
         raise DataError(f"{repository / name} is a model that classifies nothing; choose another name")
     if not again:
         raise DataError(

@@ -51,6 +51,9 @@ class _BeforeExport:
         with torch.inference_mode():
             return {OUTPUT.name: self._maps(torch.from_numpy(inputs[INPUT.name])).numpy()}
 
+    def trouble(self) -> str | None:
+        return None
+
 
 @contextmanager
 def reads_as_served(detector: DenseDetector, thresholds: Thresholds, models: Path) -> Iterator[ReadsPictures]:

@@ -43,11 +43,13 @@ class Surroundings:
     workers: Executor
 
 
-def answer_with(models: Mapping[str, StoredModel], networks: Mapping[str, Network], around: Surroundings) -> Answering:
+def answer_with(
+    models: Mapping[str, StoredModel], networks: Mapping[str, Network], around: Surroundings, indexes: IndexKeeper
+) -> Answering:
     """Pipelines for these models; raises a SetupError if one is missing or does something else."""
     manifest = manifest_as(model_of(models, EMBEDDER), EmbedderManifest)
     finds, reads = model_of(models, DETECTOR), model_of(models, RECOGNIZER)
-    limits, workers, indexes = around.limits, around.workers, around.library.indexes
+    limits, workers = around.limits, around.workers
     embedder = Embedder(networks[EMBEDDER], manifest, limits, workers)
     recognizer = Recognizer(networks[RECOGNIZER], reads, limits, workers)
     classifiers = open_classifiers(models, networks, limits, workers)

@@ -380,6 +380,13 @@ class RuntimeUnavailable(RequestError):
 
     status, kind, title = 503, "runtime-unavailable", "What runs the models does not answer"
 
+    @classmethod
+    def because(cls, reason: str) -> "RuntimeUnavailable":
+        """With what is in the way."""
+        return cls(
+            f"what runs the models does not answer ({reason}); try again in a second", headers={"Retry-After": "1"}
+        )
+
 
 class DeadlineExceeded(RequestError):
     """The time that the caller gave with `X-Request-Timeout` is up."""
@@ -406,6 +413,8 @@ class InternalError(RequestError):
 
 
 # What any request that carries a picture may be answered with.
+PICTURE_AT_FAULT = (ImageEmpty, ImageTooLarge, ImageFormatUnknown, ImageBroken)
+NOT_NOW = (RuntimeUnavailable, Overloaded)  # the same again may well succeed in a moment
 BAD_PICTURE = (
     BodyMalformed,
     BodyTooLarge,

@@ -5,6 +5,7 @@ import math
 
 import structlog
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serving.errors import RequestInvalid
@@ -92,5 +93,7 @@ class Exchange:
 
 
 def _note_failure(work: "asyncio.Task[None]") -> None:
-    if not work.cancelled() and (error := work.exception()) is not None:
+    if work.cancelled() or (error := work.exception()) is None:
+        return
+    if not isinstance(error, ClientDisconnect):  # it hung up while it still sent its pictures
         log.error("a request failed after its time was up", reason=repr(error))

@@ -15,7 +15,8 @@ from typing import Any
 import structlog
 from sqlalchemy import func, select
 
-from serving.errors import DiskFull, JobMissing, PictureExists, ReadleafError
+from serving.answering import EMBEDDER
+from serving.errors import NOT_NOW, DiskFull, JobMissing, PictureExists, ReadleafError
 from serving.images import ImageLimits, describe
 from serving.library import Library, NewPicture
 from serving.pipelines.archive import Archive, Entry
@@ -28,6 +29,7 @@ log = structlog.get_logger()
 
 OPEN = ("waiting", "running")
 KEPT_ERRORS = 1000  # of one job
+RETRY_SECONDS = 1.0  # until what runs the models is asked again
 NOTED_EVERY = 16  # pictures that a new embedder has looked at
 
 
@@ -75,6 +77,14 @@ class Jobs:
         """Let a new embedder look at every picture, then switch to it."""
         wish = {"model": candidate.manifest.name, "version": candidate.manifest.version, "force": force}
         return self._start(_new_job("activate", wish, self._switchboard.pictures_to_look_at(candidate)))
+
+    def renew_vectors(self) -> None:
+        """If vectors are of an embedder that is gone: let the one in use look at these pictures, as after a switch."""
+        with self._database.reading() as session:
+            open_jobs = session.scalars(select(Job).where(Job.kind == "activate", Job.state.in_(OPEN))).first()
+        if open_jobs is None and self._switchboard.are_vectors_outdated():
+            job = self.activate(self._switchboard.in_use(EMBEDDER), force=True)
+            log.warning("vectors of another embedder are made anew", job=job.id, pictures=job.total)
 
     def latest(self) -> list[Job]:
         """The latest jobs, newest first."""
@@ -150,7 +160,8 @@ class Jobs:
                 return False
             failure = None
             try:
-                step()
+                if not self._patiently(job.id, step):
+                    return False
             except DiskFull:
                 raise  # the next file would fare no better
             except ReadleafError as error:
@@ -160,20 +171,47 @@ class Jobs:
 
     def _switch(self, job: Job) -> bool:
         """Check the version again, as a restart may lie between, and switch to it; False as in `_each`."""
-        wish, looked = job.wish, job.done
-        candidate = self._switchboard.examine(wish["model"], wish["version"], force=wish["force"])
+        wish, looked, done = job.wish, job.done, False
+        unreadable: dict[str, str] = {}
 
         def go_on() -> bool:
             nonlocal looked
             looked += 1
             if looked % NOTED_EVERY == 0:
                 self._note(job.id, done=looked)
-            return not self._stopping.is_set() and self.get(job.id).state != "cancelled"
+            return self._is_wanted(job.id)
 
-        if not self._switchboard.switch_embedder(candidate, go_on):
-            return False
-        self._note(job.id, done=looked)
-        return True
+        def switch() -> None:
+            nonlocal done, unreadable
+            candidate = self._switchboard.examine(wish["model"], wish["version"], force=wish["force"])
+            work = self._switchboard.re_embedding(candidate)
+            unreadable = work.unreadable
+            done = self._switchboard.switch_embedder(candidate, work, go_on, force=wish["force"])
+
+        try:
+            self._patiently(job.id, switch)
+        finally:
+            for picture, reason in unreadable.items():
+                self._note(job.id, failure=JobError(job_id=job.id, file=picture, message=reason[:2000]))
+        if done:
+            self._note(job.id, done=job.total)
+            self._finish(job.id, "done", "", anyway=True)  # even if it was cancelled in its very last moment
+        return done
+
+    def _patiently(self, number: str, step: Callable[[], None]) -> bool:
+        """Take a step, again and again while what runs the models is away; False if nobody wants the job any more."""
+        while True:
+            try:
+                step()
+                return True
+            except NOT_NOW as error:
+                log.warning("job waits", job=number, reason=error.message)
+                self._stopping.wait(RETRY_SECONDS)
+            if not self._is_wanted(number):
+                return False
+
+    def _is_wanted(self, number: str) -> bool:
+        return not self._stopping.is_set() and self.get(number).state != "cancelled"
 
     def _renew(self, job: Job, item: int) -> None:
         collection = job.wish["collection"]
@@ -213,10 +251,10 @@ class Jobs:
             if failure is not None:
                 session.add(failure)
 
-    def _finish(self, number: str, state: str, message: str) -> None:
+    def _finish(self, number: str, state: str, message: str, *, anyway: bool = False) -> None:
         with self._database.writing() as session:
             job = session.get_one(Job, number)
-            if job.state in OPEN:
+            if job.state in OPEN or anyway:
                 job.state, job.finished, job.message = state, now(), message[:2000]
         self._archive_of(number).unlink(missing_ok=True)
 

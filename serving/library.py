@@ -6,6 +6,7 @@ Writes go one at a time; reads and searches do not wait for them.
 
 import errno
 import hashlib
+import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -71,9 +72,10 @@ class Library:
         self._database = database
         self._folder = folder / "index"
         self.pictures = PictureFolder(folder)
-        self.indexes = IndexKeeper(database, self._folder, model=model, dim=dim)
+        self.indexes = self.open_indexes(model, dim)
         self.model = model
         self._writing = threading.RLock()
+        self._clear_indexes()
 
     def close(self) -> None:
         """Save the indexes, so that the next start is quick."""
@@ -277,11 +279,22 @@ class Library:
         with self._writing:
             yield
 
-    def adopt(self, model: str, dim: int) -> IndexKeeper:
-        """Work with the vectors of another embedder from now on, after they were put into use; returns their index."""
+    def open_indexes(self, model: str, dim: int) -> IndexKeeper:
+        """The indexes of an embedder's vectors, in use or prepared."""
+        return IndexKeeper(self._database, self._folder / model[:16], model=model, dim=dim)
+
+    def adopt(self, model: str, indexes: IndexKeeper) -> None:
+        """Work with the vectors of another embedder from now on, after they were put into use."""
         with self._writing:
-            self.indexes, self.model = IndexKeeper(self._database, self._folder, model=model, dim=dim), model
-            return self.indexes
+            self.indexes, self.model = indexes, model
+            self._clear_indexes()
+
+    def _clear_indexes(self) -> None:
+        """Snapshots of other embedders' vectors would not be true any more when these come back."""
+        if self._folder.is_dir():
+            for child in self._folder.iterdir():
+                if child.name != self.model[:16]:
+                    shutil.rmtree(child, ignore_errors=True)
 
     def search(
         self,

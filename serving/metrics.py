@@ -33,14 +33,14 @@ class ModelServerStatistics(Collector):
         """The families, asked for anew at each look."""
         rows = self.source() if self.source is not None else []
         labels = ["model", "version"]
-        for name, text, value in (
-            ("queue_seconds", "Time that runs waited in a model server's queue.", lambda row: row.queue_seconds),
-            ("compute_seconds", "Time that a model server calculated.", lambda row: row.compute_seconds),
-            ("failures", "Runs that failed in a model server.", lambda row: row.failures),
+        for name, text in (
+            ("queue_seconds", "Time that runs waited in a model server's queue."),
+            ("compute_seconds", "Time that a model server calculated."),
+            ("failures", "Runs that failed in a model server."),
         ):
             family = CounterMetricFamily(f"readleaf_model_server_{name}", text, labels=labels)
             for row in rows:
-                family.add_metric([row.model, row.version], value(row))
+                family.add_metric([row.model, row.version], getattr(row, name))
             yield family
         runs = CounterMetricFamily(
             "readleaf_model_server_runs", "Runs in a model server, by images in a run.", labels=[*labels, "batch"]

@@ -1,10 +1,13 @@
 """What `readleaf read` and `readleaf classify` share: files to look at, and models in this process, with no service."""
 
 import os
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+
+import structlog
 
 from serving.client import SUFFIXES
 from serving.metrics import Metrics
@@ -12,8 +15,10 @@ from serving.repository import StoredModel, load_repository
 from serving.runtime import Network
 from serving.runtime.in_process import InProcessRuntime
 from serving.settings import Settings
-from serving.store.database import FILE_NAME, open_database
-from serving.store.models_in_use import chosen_versions
+from serving.store.database import FILE_NAME
+from serving.store.tables import ModelInUse
+
+log = structlog.get_logger()
 
 
 def picture_files(paths: Sequence[Path]) -> Iterator[Path]:
@@ -44,5 +49,12 @@ def versions_in_use(settings: Settings) -> dict[str, int]:
     file = settings.data_dir / FILE_NAME
     if not file.is_file():
         return {}
-    with open_database(file) as database, database.reading() as session:
-        return chosen_versions(session)
+    # A service may work with it, another Readleaf may have made it, and it may be somebody else's: only look.
+    try:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            return dict(database.execute(f"SELECT name, version FROM {ModelInUse.__tablename__}"))
+    except sqlite3.Error as error:
+        log.warning(
+            "which versions are in use cannot be read, so the newest are taken", file=str(file), reason=str(error)
+        )
+        return {}

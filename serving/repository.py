@@ -121,6 +121,16 @@ def manifest_as(model: StoredModel, kind: type[Kind]) -> Kind:
     return model.manifest
 
 
+def check_files(model: StoredModel) -> None:
+    """Raise a SetupError unless all files are those that the manifest names."""
+    manifest = model.manifest
+    try:
+        for name, sha256 in manifest.files.items():
+            _check_file(model.folder / name, sha256, manifest.name)
+    except OSError as error:
+        raise ModelCorrupt(f"{manifest.name}: {error.filename} cannot be read ({error.strerror})") from error
+
+
 def _check_file(file: Path, sha256: str, model: str) -> None:
     """Raise a SetupError if a model's file is missing or not the one that its manifest names."""
     if not file.is_file():
@@ -136,6 +146,6 @@ def _check_file(file: Path, sha256: str, model: str) -> None:
 
 def _load(folder: Path) -> StoredModel:
     manifest = read_manifest(folder)
-    for name, sha256 in manifest.files.items():
-        _check_file(folder / name, sha256, manifest.name)
-    return StoredModel(manifest, folder)
+    model = StoredModel(manifest, folder)
+    check_files(model)
+    return model

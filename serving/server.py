@@ -18,6 +18,7 @@ from serving.errors import AddressRefused, PortInUse
 from serving.keys import any_keys
 from serving.logs import configure_logs
 from serving.settings import Settings
+from serving.store.data_folder import hold_data_folder
 from serving.store.database import FILE_NAME, open_database, prepare_data_folder
 
 log = structlog.get_logger()
@@ -100,7 +101,11 @@ def address_of(listener: socket.socket) -> str:
 
 
 def _keys_made(data_dir: Path) -> bool:
-    with open_database(data_dir / FILE_NAME) as database, database.reading() as session:
+    with (
+        hold_data_folder(data_dir, "readleaf serve"),  # else a newer Readleaf would change what an older one works with
+        open_database(data_dir / FILE_NAME) as database,
+        database.reading() as session,
+    ):
         return any_keys(session)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, TypeVar
 
 import cv2
@@ -50,11 +51,15 @@ class Services:
     desk: ReviewDesk
     jobs: Jobs
     switchboard: Switchboard
-    answering: Answering  # what answered when the request began
+
+    @cached_property
+    def answering(self) -> Answering:
+        """What answers a request, from its first question to the models to its end."""
+        return self.switchboard.current
 
     def renewed(self) -> "Services":
-        """The same with the models that are in use now."""
-        return replace(self, answering=self.switchboard.current)
+        """For another request, or for the same once more: with the models that are in use then."""
+        return replace(self)
 
 
 @contextmanager
@@ -82,6 +87,7 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             with library.write() as session:
                 note_versions(session, {name: model.manifest.version for name, model in models.items()})
             with closing(Jobs(database, library, switchboard, settings.data_dir / "jobs", around.limits)) as jobs:
+                jobs.renew_vectors()
                 yield Services(
                     settings=settings,
                     keys=KeyRing(database),
@@ -91,7 +97,6 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
                     desk=ReviewDesk(library),
                     jobs=jobs,
                     switchboard=switchboard,
-                    answering=switchboard.current,
                 )
 
 

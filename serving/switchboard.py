@@ -1,7 +1,7 @@
 """Switches to another version of a model while requests go on: checked first, then in use in one moment."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +10,12 @@ import structlog
 from numpy.typing import NDArray
 
 from serving.answering import EMBEDDER, Answering, Surroundings, answer_with
-from serving.errors import ModelMissing, SetupError, VersionMissing, VersionRefused
+from serving.errors import ModelMissing, RuntimeUnavailable, SetupError, VersionMissing, VersionRefused
+from serving.index.keeper import IndexKeeper
 from serving.manifest import ClassifierManifest, EmbedderManifest, Manifest
 from serving.pipelines.embed import Embedder
 from serving.pipelines.upload import Upload
-from serving.re_embedding import prepare_vectors, switch_vectors
+from serving.re_embedding import GoOn, ReEmbedding
 from serving.repository import StoredModel, Versions, manifest_as, version_numbers, versions_of
 from serving.runtime import Network, Runtime
 from serving.starter import Starter, read_starter
@@ -51,7 +52,12 @@ class Switchboard:
         self._runtime, self._around, self._models_dir = runtime, around, models_dir
         self._lock = threading.Lock()
         networks = {name: runtime.load(model) for name, model in models.items()}
-        self.current: Answering = answer_with(models, networks, around)
+        self.current: Answering = answer_with(models, networks, around, around.library.indexes)
+
+    def trouble(self) -> str | None:
+        """Why some model in use cannot answer at present; None if all can."""
+        reasons = (network.trouble() for network in self.current.networks.values())
+        return next((reason for reason in reasons if reason is not None), None)
 
     def versions(self, name: str) -> Versions:
         """What lies in the model repository now; raises ModelMissing."""
@@ -68,7 +74,7 @@ class Switchboard:
         return version_numbers(self._models_dir / name)
 
     def examine(self, name: str, version: int, *, force: bool = False) -> Candidate:
-        """Load a version and put it to the test; raises VersionMissing or VersionRefused.
+        """Load a version and put it to the test; raises VersionMissing, VersionRefused or RuntimeUnavailable.
 
         `force` takes one whose figures are worse, or cannot be compared, or that cannot find all items any more.
         """
@@ -77,6 +83,7 @@ class Switchboard:
             there = ", ".join(map(str, sorted(versions.good)))
             raise VersionMissing(f"{name} has no version {version}; there is {there}")
         live = self.current.models.get(name)
+        self._refuse_while_away()
         try:
             model = versions[version]
             if live is not None:
@@ -85,46 +92,80 @@ class Switchboard:
                 raise VersionRefused(f"{name} is new, and for the task {model.manifest.task}; only classifiers can be")
             return Candidate(model, self._runtime.load(model))
         except (SetupError, VersionRefused) as error:
+            self._refuse_while_away()
             stays = f"version {live.manifest.version} stays in use" if live else "it is not used"
             raise VersionRefused(f"{error.message}; {stays}") from error
 
+    def _refuse_while_away(self) -> None:
+        """Raise RuntimeUnavailable if nothing can be said of a version, because what would run it is gone."""
+        if (reason := self._runtime.trouble()) is not None:
+            raise RuntimeUnavailable.because(reason)
+
     def put_to_use(self, candidate: Candidate) -> None:
-        """From now on this version answers; for an embedder see `switch_embedder`."""
-        with self._lock, self._around.library.write() as session:
-            note_versions(session, {candidate.manifest.name: candidate.manifest.version})
-            self._replace(candidate)
+        """From now on this version answers; for an embedder see `switch_embedder`. Raises VersionRefused."""
+        with self._lock:
+            following = self._with(candidate, self._around.library.indexes)
+            with self._around.library.write() as session:
+                note_versions(session, {candidate.manifest.name: candidate.manifest.version})
+            self._use(following, candidate)
 
     def pictures_to_look_at(self, candidate: Candidate) -> int:
         """How many pictures an embedder has to look at before it can be used."""
         with self._around.library.read() as session:
             return count_to_prepare(session, candidate.manifest.sha256)
 
-    def switch_embedder(self, candidate: Candidate, go_on: Callable[[], bool]) -> bool:
-        """Let the new embedder look at all pictures, then use it; False if `go_on`, asked before each, says no."""
-        library = self._around.library
+    def in_use(self, name: str) -> Candidate:
+        """The version that answers now."""
+        return Candidate(self.current.models[name], self.current.networks[name])
+
+    def are_vectors_outdated(self) -> bool:
+        """Whether another embedder has made some: its version is gone, or the data folder is from before versions."""
+        sha256 = self.current.models[EMBEDDER].manifest.sha256
+        with self._around.library.read() as session:
+            return count_to_prepare(session, sha256) > 0
+
+    def re_embedding(self, candidate: Candidate) -> ReEmbedding:
+        """What has to happen before a new embedder can be used."""
         manifest = manifest_as(candidate.model, EmbedderManifest)
         embedder = Embedder(candidate.network, manifest, self._around.limits, self._around.workers)
 
         def embed(data: bytes) -> Vector:
             return embedder.embed_one(Upload("the picture", data))
 
-        if not prepare_vectors(library, manifest.sha256, embed, go_on):
-            return False
-        with self._lock, library.held():  # no vector may be kept between the index's change and the pipelines'
-            switch_vectors(library, manifest, embed, starter_of(candidate.model))
-            self._replace(candidate)
-        return True
+        return ReEmbedding(self._around.library, manifest, embed, starter_of(candidate.model))
 
-    def _replace(self, candidate: Candidate) -> None:
+    def switch_embedder(self, candidate: Candidate, work: ReEmbedding, go_on: GoOn, *, force: bool) -> bool:
+        """Let the new embedder look at all pictures, then use it; False if `go_on`, asked before each, says no.
+
+        Raises VersionRefused, and what the runtime raises: then it may be called again.
+        """
+        if not work.prepare(go_on):
+            return False
+        if not force:
+            work.refuse_losses()
+        indexes = work.open_indexes()
+        with self._lock:
+            following = self._with(candidate, indexes)
+            return work.switch(indexes, go_on, lambda: self._use(following, candidate))
+
+    def _with(self, candidate: Candidate, indexes: IndexKeeper) -> Answering:
+        """What would answer with this version; raises VersionRefused if that cannot be."""
         name, before = candidate.manifest.name, self.current
         models = {**before.models, name: candidate.model}
         networks = {**before.networks, name: candidate.network}
-        self.current = answer_with(models, networks, self._around)
+        try:
+            return answer_with(models, networks, self._around, indexes)
+        except (SetupError, OSError) as error:
+            raise VersionRefused(f"{name} version {candidate.manifest.version} cannot be used: {error}") from error
+
+    def _use(self, following: Answering, candidate: Candidate) -> None:
+        name, before = candidate.manifest.name, self.current.models
+        self.current = following
         log.info(
             "model switched",
             model=name,
             version=candidate.manifest.version,
-            before=before.models[name].manifest.version if name in before.models else None,
+            before=before[name].manifest.version if name in before else None,
             runtime=candidate.network.place,
         )
 
@@ -147,7 +188,7 @@ class Switchboard:
         if lost:
             raise VersionRefused(
                 f"{lost:,} items are known by their vectors alone, and version {model.manifest.version} has no "
-                "starter.npz with new ones: no search would find them any more; export a starter for it, or force the switch"
+                "starter.npz with new ones: no search would find them; export a starter for it, or force the switch"
             )
 
 

@@ -40,7 +40,7 @@ def triton_config(
     ]
     if backend == "onnxruntime":
         parts += [*([_warm_up(manifest)] if alike else []), *_threads(), _convolutions()]
-        if tensorrt and all(length > 0 for length in manifest.inputs[0].shape[1:]):
+        if tensorrt and all(length > 0 for each in versions.values() for length in each.inputs[0].shape[1:]):
             parts.append(_tensorrt())
     parts += [_parameter(sha256_key(version), each.sha256) for version, each in sorted(versions.items())]
     return "\n".join(parts) + "\n"

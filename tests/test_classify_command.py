@@ -9,8 +9,9 @@ import readleaf
 
 
 @pytest.fixture
-def run(monkeypatch, trees_models):
+def run(monkeypatch, trees_models, tmp_path):
     monkeypatch.setenv("READLEAF_MODELS_DIR", str(trees_models))
+    monkeypatch.setenv("READLEAF_DATA_DIR", str(tmp_path / "data"))  # of no service
 
     def invoke(*words):
         return CliRunner().invoke(readleaf.app, ["classify", "--model", "trees", *map(str, words)])

@@ -10,8 +10,17 @@ import readleaf
 from serving.errors import ModelsMissing
 from serving.schemas import ReadResponse
 from serving.settings import Settings
+from serving.store.database import FILE_NAME, open_database
+from serving.store.models_in_use import note_versions
 
 SHIPPED = Settings.model_fields["models_dir"].default
+
+
+@pytest.fixture(autouse=True)
+def data_dir(tmp_path, monkeypatch):
+    """Of no service, whatever runs on this machine."""
+    monkeypatch.setenv("READLEAF_DATA_DIR", str(tmp_path / "data"))
+    return tmp_path / "data"
 
 
 def drawn(*lines, size=(400, 240)):
@@ -188,3 +197,21 @@ def test_json_lines_of_crops(crops):
     [line] = run("--crops", "--json", crops / "sideways.png").stdout.splitlines()
     entry = json.loads(line)
     assert (entry["text"], entry["turned"]) == ("LIBRARY", 90)
+
+
+def test_it_answers_with_the_versions_of_the_service(folder, models, add_version, data_dir, monkeypatch):
+    """Those that the data folder remembers; the newest, where no service ever ran."""
+    monkeypatch.setenv("READLEAF_MODELS_DIR", str(models))
+    assert add_version(models, "recognizer") == 2
+
+    def versions():
+        answer = run("--json", folder / "a.png")
+        assert answer.exit_code == 0, answer.output
+        return {model["name"]: model["version"] for model in json.loads(answer.stdout)["models"]}
+
+    assert versions() == {"detector": 1, "recognizer": 2}
+    assert not data_dir.exists()  # to ask makes none
+    data_dir.mkdir()
+    with open_database(data_dir / FILE_NAME) as database, database.writing() as session:
+        note_versions(session, {"recognizer": 1})
+    assert versions() == {"detector": 1, "recognizer": 1}

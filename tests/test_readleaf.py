@@ -43,14 +43,19 @@ def refused(run, code, *words):
 def test_help_lists_every_command():
     run = readleaf("--help")
     assert run.returncode == 0
-    for command in ("serve", "models", "evaluate", "export"):
+    for command in ("serve", "page", "models", "triton", "evaluate", "export"):
         assert f"  {command}" in run.stdout
 
 
-def test_models_list_checks_the_files():
-    run = readleaf("models", "list")
+def test_models_list_checks_the_files(tmp_path):
+    run = readleaf("models", "list", "--data-dir", tmp_path)
     assert run.returncode == 0
     assert "embedder" in run.stdout
+    models = shutil.copytree(ROOT / "models", tmp_path / "models")
+    (models / "embedder/1/model.onnx").write_bytes(b"")
+    run = readleaf("models", "list", "--folder", models, "--data-dir", tmp_path, COLUMNS=400)
+    assert run.returncode == 1
+    assert "cannot be used" in run.stdout
 
 
 def test_port_in_use(tmp_path):
@@ -133,6 +138,17 @@ def test_export_without_figures(tmp_path):
     EmbedderFigures({}, "another", "nothing", scale, scale).write(tmp_path / "metrics.json")
     refused(readleaf(*export), 1, "holds the figures of other weights")
     assert not (tmp_path / "models").exists()
+
+
+def test_a_data_folder_has_one_owner(start_service, tmp_path):
+    """Two services on it would undo each other's work."""
+    service = start_service()
+    run = readleaf("serve", "--port", 0, "--data-dir", tmp_path / "data")
+    refused(run, 1, f"in use by readleaf serve (process {service.process.pid})", "--data-dir")
+    assert service.client.ready().status == "ready"
+    service.process.kill()
+    service.process.wait()
+    assert start_service().client.ready().status == "ready"  # a kill leaves no lock behind
 
 
 @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])

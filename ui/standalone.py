@@ -4,6 +4,7 @@ The page's scripts and pictures use addresses of the page's own origin, so what 
 Who may come in is the API's to say: whoever it does not know is sent to it, and gets its sign-in page or its refusal.
 """
 
+import asyncio
 import ipaddress
 import logging
 import signal
@@ -85,7 +86,7 @@ class FrontDoor:
                 return await _open_to_others(request)(scope, receive, send)
             if not _is_of_the_api(scope["path"]) and await self._lets_in(request):
                 return await self._app(scope, receive, send)
-            answer = await self._ask(request)
+            answer = await self._ask_for(request)
         except ClientDisconnect:
             return None
         except httpx.TransportError as error:
@@ -131,9 +132,32 @@ class FrontDoor:
         except (httpx.HTTPStatusError, ValueError, KeyError, TypeError) as error:
             raise httpx.RemoteProtocolError(f"this is no answer of Readleaf's: {answer!r}") from error
 
-    async def _ask(self, request: Request) -> httpx.Response:
+    async def _ask_for(self, request: Request) -> httpx.Response:
+        """The API's answer, while somebody waits for it; raises ClientDisconnect if not, and the API stops, too."""
+        sent = asyncio.Event()
+        asking, going = asyncio.create_task(self._ask(request, sent)), asyncio.create_task(_gone(request, sent))
+        try:
+            await asyncio.wait({asking, going}, return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done():
+                raise ClientDisconnect
+            return asking.result()
+        finally:
+            going.cancel()
+            asking.cancel()  # nothing, if it has ended
+
+    async def _ask(self, request: Request, sent: asyncio.Event) -> httpx.Response:
         """The API's own answer. Host and Origin stay: without keys the API takes only names of its own machine."""
-        body = request.stream() if {"content-length", "transfer-encoding"} & set(request.headers) else None
+
+        async def body_of() -> AsyncIterator[bytes]:
+            async for part in request.stream():
+                yield part
+            sent.set()
+
+        if {"content-length", "transfer-encoding"} & set(request.headers):
+            body = body_of()
+        else:
+            body = None
+            sent.set()
         path = request.scope["raw_path"].decode("ascii")
         query = request.scope["query_string"].decode("ascii")
         address = self._address(f"{path}?{query}" if query else path)
@@ -143,6 +167,13 @@ class FrontDoor:
 
     def _address(self, path: str) -> httpx.URL:
         return self._url.copy_with(raw_path=(self._url.path.rstrip("/") + path).encode("ascii"))
+
+
+async def _gone(request: Request, sent: asyncio.Event) -> None:
+    """Ends when the visitor hangs up; until the body is sent, whoever sends it notices."""
+    await sent.wait()
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _relay(answer: httpx.Response) -> Response:

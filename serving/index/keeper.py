@@ -22,7 +22,8 @@ from sqlalchemy.orm import Session
 
 from serving.index.vectors import VectorIndex
 from serving.store.database import Database
-from serving.store.tables import Change, Collection, Item
+from serving.store.prepared import vectors_of_model
+from serving.store.tables import Change, Collection
 
 log = structlog.get_logger()
 
@@ -39,7 +40,7 @@ class _Kept:
 
 
 class IndexKeeper:
-    """The indexes of all collections, for one model."""
+    """The indexes of all collections, for one model: the one in use, or one whose vectors are only prepared."""
 
     def __init__(self, database: Database, folder: Path, *, model: str, dim: int) -> None:
         self._database = database
@@ -71,6 +72,13 @@ class IndexKeeper:
             if kept.followed - kept.saved >= SNAPSHOT_EVERY:
                 self._save(collection, kept)
 
+    def follow_all(self) -> None:
+        """The same for all collections."""
+        with self._database.reading() as session:
+            known = list(session.scalars(select(Collection.id)))
+        for collection in known:
+            self.follow(collection)
+
     def forget(self, collection: int) -> None:
         """Drop the index of a collection that is gone."""
         self._kept.pop(collection, None)
@@ -98,12 +106,11 @@ class IndexKeeper:
             yield since, list(dict.fromkeys(row.item_id for row in rows))
 
     def _apply(self, session: Session, vectors: VectorIndex, ids: list[int]) -> None:
-        rows = session.execute(select(Item.id, Item.embedding).where(Item.id.in_(ids), Item.model == self._model)).all()
-        present = [row.id for row in rows]
-        vectors.remove(set(ids) - set(present))
-        if present:
-            stored = np.frombuffer(b"".join(row.embedding for row in rows), dtype="<f4")
-            vectors.put(present, stored.reshape(len(rows), self._dim))
+        found = vectors_of_model(session, self._model, ids)
+        vectors.remove(set(ids) - found.keys())
+        if found:
+            stored = np.frombuffer(b"".join(found.values()), dtype="<f4")
+            vectors.put(list(found), stored.reshape(len(found), self._dim))
 
     def _load(self, collection: int) -> _Kept:
         """The newest good snapshot, or an empty index."""

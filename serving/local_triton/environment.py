@@ -18,8 +18,8 @@ class TritonEnvironment:
     """Where it is, and how a process in it is started."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._venv = folder / "venv"
+        self.folder = folder.absolute()  # links below it must not depend on where they are looked at from
+        self._venv = self.folder / "venv"
         self._python = f"{sys.version_info.major}.{sys.version_info.minor}"
 
     @property

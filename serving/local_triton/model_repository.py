@@ -15,6 +15,7 @@ MODEL_CODE = Path(__file__).with_name("python_model.py")
 def write_python_repository(models: Mapping[str, Versions], folder: Path, instances: int) -> None:
     """Bring `folder` to what our repository holds now; a running Triton sees each file whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
+    models = {name: versions for name, versions in models.items() if versions.good}
     for gone in {child.name for child in folder.iterdir()} - models.keys():
         shutil.rmtree(folder / gone)
     for name, versions in models.items():

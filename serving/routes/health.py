@@ -23,7 +23,9 @@ async def live() -> Health:
 async def ready(request: Request, response: Response) -> Health:
     """Models are loaded and warm, and what runs them answers."""
     services = getattr(request.app.state, "services", None)
-    reason = "models are still loading, or the server is stopping" if services is None else services.runtime.trouble()
+    reason = (
+        "models are still loading, or the server is stopping" if services is None else services.switchboard.trouble()
+    )
     if reason is not None:
         response.status_code = 503
         return Health(status="not ready", reason=reason)
@@ -36,6 +38,6 @@ async def ready(request: Request, response: Response) -> Health:
     responses=describe(errors.KeyMissing, errors.HostRefused)
     | {200: {"content": {"text/plain": {}}, "description": "Prometheus text"}},
 )
-async def metrics(request: Request) -> Response:
+def metrics(request: Request) -> Response:  # not in the event loop: Triton is asked for its own
     """Counters and timings for Prometheus."""
     return Response(request.app.state.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

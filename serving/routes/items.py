@@ -47,27 +47,26 @@ async def add_item(
 ) -> ItemInfo:
     """Add a picture; a search finds it from the moment of the answer."""
     details = _parse_metadata(metadata)
-    async with services.admission.enter(timings):
-        data = await image.read()
+    data = await image.read()
 
-        async def add(services: Services) -> Item:
-            embedder = services.answering.embedder
+    async def add(services: Services) -> Item:
+        embedder = services.answering.embedder
+        async with services.admission.enter(timings):
             (vector,) = await embedder([Upload("image", data)], timings)
-            picture = NewPicture(data, *describe_picture(data))
-            with timings.measure("store"):
-                return await run_in_threadpool(
-                    services.library.add_item,
-                    collection,
-                    vector=vector,
-                    label=label,
-                    details=details,
-                    picture=picture,
-                    idempotency_key=idempotency_key,
-                    model=embedder.manifest.sha256,
-                )
+        picture = NewPicture(data, *describe_picture(data))
+        with timings.measure("store"):
+            return await run_in_threadpool(
+                services.library.add_item,
+                collection,
+                vector=vector,
+                label=label,
+                details=details,
+                picture=picture,
+                idempotency_key=idempotency_key,
+                model=embedder.manifest.sha256,
+            )
 
-        item = await with_current_vectors(services, add)
-    return item_info(collection, item)
+    return item_info(collection, await with_current_vectors(services, add))
 
 
 @router.get("", responses=describe(errors.CollectionMissing, errors.RequestInvalid))

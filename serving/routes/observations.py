@@ -61,30 +61,30 @@ async def submit_observation(
     summary = await run_in_threadpool(services.library.get_collection, collection)
     named = _organs(organs, len(images))
     weights = parse_prior(prior, list(summary.labels) or [""]) if prior is not None else None
-    async with services.admission.enter(timings):
-        uploads = [Upload(f"images[{number}]", await image.read()) for number, image in enumerate(images)]
-        where = Circumstances(observed, latitude, longitude, place or "", observer or "", notes)
+    uploads = [Upload(f"images[{number}]", await image.read()) for number, image in enumerate(images)]
+    where = Circumstances(observed, latitude, longitude, place or "", observer or "", notes)
 
-        async def submit(services: Services) -> ObservationInfo:
+    async def submit(services: Services) -> ObservationInfo:
+        async with services.admission.enter(timings):
             identifier = services.answering.identifier
             looked = await identifier(collection, uploads, summary.labels, timings, prior=weights)
-            pictures = [
-                NewImage(NewPicture(upload.data, *describe_picture(upload.data)), vector, organ)
-                for upload, vector, organ in zip(uploads, looked.vectors, named, strict=True)
-            ]
+        pictures = [
+            NewImage(NewPicture(upload.data, *describe_picture(upload.data)), vector, organ)
+            for upload, vector, organ in zip(uploads, looked.vectors, named, strict=True)
+        ]
 
-            def keep() -> ObservationInfo:
-                labels = [each.label for each in looked.found.suggestions]
-                with services.library.held():
-                    services.library.check_model(looked.embedder.sha256)
-                    taxa = services.desk.taxa_of_labels(labels, caller.name)
-                    new = NewObservation(pictures, kept_identification(looked, taxa), where)
-                    return observation_info(services.desk.submit(collection, new, caller.name), caller.name)
+        def keep() -> ObservationInfo:
+            labels = [each.label for each in looked.found.suggestions]
+            with services.library.held():
+                services.library.check_model(looked.embedder.sha256)
+                taxa = services.desk.taxa_of_labels(labels, caller.name)
+                new = NewObservation(pictures, kept_identification(looked, taxa), where)
+                return observation_info(services.desk.submit(collection, new, caller.name), caller.name)
 
-            with timings.measure("store"):
-                return await run_in_threadpool(keep)
+        with timings.measure("store"):
+            return await run_in_threadpool(keep)
 
-        return await with_current_vectors(services, submit)
+    return await with_current_vectors(services, submit)
 
 
 @router.get("", responses=describe(errors.CollectionMissing, errors.RequestInvalid))

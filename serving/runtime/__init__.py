@@ -25,6 +25,10 @@ class Network(Protocol):
         """
         ...
 
+    def trouble(self) -> str | None:
+        """Why it cannot answer at present; None if it can."""
+        ...
+
     @property
     def place(self) -> str:
         """What runs it, and where, in a few words."""

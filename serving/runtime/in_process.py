@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from serving.errors import ManifestInvalid, ModelRefused, SetupError
 from serving.manifest import Manifest
 from serving.metrics import Metrics
-from serving.repository import StoredModel
+from serving.repository import StoredModel, check_files
 from serving.runtime import Arrays
 from serving.runtime.devices import CPU, Provider, choose_providers, providers_for
 from serving.runtime.probe import check_answers
@@ -106,7 +106,7 @@ class InProcessNetwork:
         with running.lock:
             spread = alone and not running.count and self.provider == CPU
             if spread and self._spread is None:
-                self._spread = _open_session(self._model, self._providers, threads=0)
+                self._spread = self._open_spread()
             session = self._spread if spread else self._session
             running.count += 1
         try:
@@ -114,6 +114,19 @@ class InProcessNetwork:
         finally:
             with running.lock:
                 running.count -= 1
+
+    def _open_spread(self) -> ort.InferenceSession:
+        """The same graph on all cores; if its file has become another one since, the session that is there does."""
+        try:
+            check_files(self._model)
+            return _open_session(self._model, self._providers, threads=0)
+        except SetupError as error:
+            log.warning("runs are not spread over all cores", reason=error.message)
+            return self._session
+
+    def trouble(self) -> str | None:
+        """Nothing can be in the way."""
+        return None
 
     @property
     def place(self) -> str:

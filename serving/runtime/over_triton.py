@@ -11,7 +11,7 @@ import tritonclient.grpc as grpc
 from numpy.typing import NDArray
 from tritonclient.utils import InferenceServerException
 
-from serving.errors import Overloaded, ReadleafError, RuntimeUnavailable, TritonUnusable
+from serving.errors import NOT_NOW, ModelRefused, Overloaded, ReadleafError, RuntimeUnavailable, TritonUnusable
 from serving.manifest import Manifest, Tensor
 from serving.metrics import Metrics, ModelServerStatistics
 from serving.repository import StoredModel
@@ -28,14 +28,18 @@ TYPES = {"uint8": "UINT8", "float32": "FP32", "int64": "INT64"}
 CHECK_SECONDS = 2.0  # for questions that are no inference
 START_SECONDS = 10.0  # that a Triton may need to come up while the service starts
 LOOK_SECONDS = 0.05  # how often a waiting run looks whether anybody still waits for it
-# A connection that broke is tried again at once and then every half second, instead of after up to two minutes.
+# A connection that broke is tried again at once and then every half second, instead of after up to two minutes; an
+# attempt has two seconds, as a server far away or busy needs a moment.
 CHANNEL = [
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 2000),
     ("grpc.max_reconnect_backoff_ms", 500),
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
+    ("grpc.use_local_subchannel_pool", 1),  # so that a new client makes a new connection, and looks up the name anew
 ]
+# What Triton says of a model that it does not have, or no more.
+GONE = ("unknown model", "is not ready", "not at ready state")
 
 
 class TritonRuntime:
@@ -45,21 +49,27 @@ class TritonRuntime:
         """`timeout` is the longest that one run may take, in seconds. Raises TritonUnusable."""
         self.url, self.timeout = url, timeout
         self._metrics = metrics
-        self._networks: weakref.WeakSet[TritonNetwork] = weakref.WeakSet()  # those in use
-        try:
-            self.client = grpc.InferenceServerClient(url, channel_args=CHANNEL)
-        except Exception as error:  # grpc has no class for an address that is none
-            raise TritonUnusable(f"READLEAF_TRITON_URL={url!r} is no address; write host:port ({error})") from error
+        self._networks: weakref.WeakSet[TritonNetwork] = weakref.WeakSet()  # those that somebody holds
+        self._sending = threading.Lock()
+        self.client = self._connect()
         self.breaker = Breaker(f"Triton at {url}", self._is_well)
         self._wait_until_ready()
         metrics.server_statistics.source = self._statistics
+
+    def _connect(self) -> grpc.InferenceServerClient:
+        try:
+            return grpc.InferenceServerClient(self.url, channel_args=CHANNEL)
+        except Exception as error:  # grpc has no class for an address that is none
+            raise TritonUnusable(
+                f"READLEAF_TRITON_URL={self.url!r} is no address; write host:port ({error})"
+            ) from error
 
     def load(self, model: StoredModel) -> "TritonNetwork":
         """Check that Triton serves this very version; it is asked to load it if it has not. Raises TritonUnusable."""
         started = time.perf_counter()
         manifest = model.manifest
         try:
-            if not self._is_served(manifest):
+            if not self.is_served(manifest):
                 self._ask_to_load(manifest)
         except InferenceServerException as error:
             raise TritonUnusable(f"Triton at {self.url} does not answer ({_sentence(error)})") from error
@@ -67,9 +77,13 @@ class TritonRuntime:
         network = TritonNetwork(self, manifest, self._metrics)
         try:
             check_answers(manifest, network.run)
-        except (RuntimeUnavailable, Overloaded) as error:
+        except NOT_NOW as error:
+            network.breaker.close()
             raise TritonUnusable(f"{manifest.name} version {manifest.version}: {error.message}") from error
-        self._networks.add(network)
+        except RuntimeError as error:
+            raise ModelRefused(f"{manifest.name} version {manifest.version} cannot be run ({error})") from error
+        with self._sending:
+            self._networks.add(network)
         log.info(
             "model loaded",
             model=manifest.name,
@@ -83,11 +97,21 @@ class TritonRuntime:
         """Why no model can answer at present."""
         return self.breaker.reason
 
+    def send(self, *call: Any, **options: Any) -> Any:
+        """Begin a call, one at a time: the client keeps the handle of a call in itself while it makes it."""
+        with self._sending:
+            return self.client.async_infer(*call, **options)
+
     def close(self) -> None:
         """Close the connection."""
         self._metrics.server_statistics.source = None
-        self.breaker.close()
+        for breaker in (self.breaker, *(network.breaker for network in self._held())):
+            breaker.close()
         self.client.close()
+
+    def _held(self) -> list["TritonNetwork"]:
+        with self._sending:  # as networks are added there
+            return list(self._networks)
 
     def _wait_until_ready(self) -> None:
         ends = time.monotonic() + START_SECONDS
@@ -107,14 +131,19 @@ class TritonRuntime:
             time.sleep(0.2)
 
     def _is_well(self) -> bool:
+        """Over a connection of its own: the old one may be silent, or lead to where Triton was; then it is replaced."""
+        fresh = self._connect()
         try:
-            return bool(self.client.is_server_ready(client_timeout=CHECK_SECONDS)) and all(
-                self._is_served(network.manifest) for network in list(self._networks)
-            )
+            well = bool(fresh.is_server_ready(client_timeout=CHECK_SECONDS))
         except InferenceServerException:
-            return False
+            well = False
+        with self._sending:
+            unused, self.client = (self.client, fresh) if well else (fresh, self.client)
+        unused.close()  # a run that still waits for an answer over it asks again over the new one
+        return well
 
-    def _is_served(self, manifest: Manifest) -> bool:
+    def is_served(self, manifest: Manifest) -> bool:
+        """Whether Triton has this version loaded."""
         return bool(self.client.is_model_ready(manifest.name, str(manifest.version), client_timeout=CHECK_SECONDS))
 
     def _ask_to_load(self, manifest: Manifest) -> None:
@@ -124,7 +153,7 @@ class TritonRuntime:
             self.client.load_model(manifest.name, client_timeout=max(60.0, self.timeout))
         except InferenceServerException as error:
             reason = _sentence(error)
-        if not self._is_served(manifest):
+        if not self.is_served(manifest):
             raise TritonUnusable(
                 f"Triton at {self.url} does not serve {manifest.name} version {manifest.version} ({reason}); put it "
                 "into its model repository (`readleaf triton start` does, for the one on this machine)"
@@ -155,6 +184,8 @@ class TritonRuntime:
             )
 
     def _statistics(self) -> list[ModelServerStatistics.Row]:
+        if self.breaker.reason is not None:
+            return []
         try:
             found = self.client.get_inference_statistics(client_timeout=CHECK_SECONDS).model_stats
         except InferenceServerException:
@@ -179,6 +210,11 @@ class TritonNetwork:
         self.manifest = manifest
         self._runtime, self._metrics = runtime, metrics
         self._outputs = [grpc.InferRequestedOutput(tensor.name) for tensor in manifest.outputs]
+        own = weakref.ref(self)  # a version that nobody uses any more need not be looked after
+        self.breaker = Breaker(
+            f"{manifest.name} version {manifest.version} on Triton",
+            lambda: (network := own()) is None or network._is_served(),
+        )
 
     @property
     def place(self) -> str:
@@ -191,8 +227,8 @@ class TritonNetwork:
         """Run on named inputs [batch, …]; returns outputs by name. `alone` is Triton's own affair."""
         timings = timings or Timings()
         timings.check()
-        if (reason := self._runtime.breaker.reason) is not None:
-            raise _unavailable(reason)
+        if (reason := self.trouble()) is not None:
+            raise RuntimeUnavailable.because(reason)
         tensors = [_tensor(name, array, self.manifest.inputs) for name, array in inputs.items()]
         batch = len(next(iter(inputs.values())))
         with self._metrics.run(self.manifest.name, NAME, batch):
@@ -200,18 +236,28 @@ class TritonNetwork:
         self._runtime.breaker.succeeded()
         return {tensor.name: result.as_numpy(tensor.name) for tensor in self.manifest.outputs}
 
+    def trouble(self) -> str | None:
+        """Why it cannot answer at present."""
+        return self._runtime.breaker.reason or self.breaker.reason
+
+    def _is_served(self) -> bool:
+        try:
+            return self._runtime.is_served(self.manifest)
+        except InferenceServerException:
+            return False
+
     def _ask(self, tensors: list[grpc.InferInput], timings: Timings, *, again: bool) -> grpc.InferResult:
-        """Ask once, and once more if the connection broke: a run changes nothing, so it may be repeated."""
+        """Ask once, and once more if connection or model broke: a run changes nothing, so it may be repeated."""
         try:
             return self._infer(tensors, timings)
         except InferenceServerException as error:
             failure = self._judge(error, timings)
-            if again and isinstance(failure, _Broken):
+            if not isinstance(failure, _Broken):
+                raise failure from error
+            if again:
                 return self._ask(tensors, timings, again=False)
-            if isinstance(failure, _Broken):
-                self._runtime.breaker.failed(failure.reason, surely=True)
-                raise _unavailable(failure.reason) from error
-            raise failure from error
+            failure.breaker.failed(failure.reason, surely=failure.surely)
+            raise RuntimeUnavailable.because(failure.reason) from error
 
     def _infer(self, tensors: list[grpc.InferInput], timings: Timings) -> grpc.InferResult:
         """One call, ended when its time is up, when nobody waits for it any more, or by an answer."""
@@ -223,7 +269,7 @@ class TritonNetwork:
             answered.set()
 
         seconds = min(timings.left, self._runtime.timeout)
-        call = self._runtime.client.async_infer(
+        call = self._runtime.send(
             self.manifest.name,
             tensors,
             take,
@@ -245,30 +291,34 @@ class TritonNetwork:
 
     def _judge(self, error: InferenceServerException, timings: Timings) -> Exception:
         """What a failed call means for the request."""
-        status, reason = str(error.status()), _sentence(error)
+        status, reason = str(error.status()).rpartition(".")[2], _sentence(error)
+        server = self._runtime.breaker
         if timings.left <= 0:
+            server.doubted("it does not answer")
             return timings.late()
         if "queue" in reason or "timeout expired" in reason.lower():  # Triton's own limits, of queue and of waiting
             return Overloaded(
                 f"{self.manifest.name} has more to do than it can; try again in a second", headers={"Retry-After": "1"}
             )
-        if status.endswith("DEADLINE_EXCEEDED"):
+        if status == "DEADLINE_EXCEEDED":
             slow = f"it did not answer within {self._runtime.timeout:g} seconds"
-            self._runtime.breaker.failed(slow)
-            return _unavailable(slow)
-        if status.endswith(("UNAVAILABLE", "CANCELLED")):
-            return _Broken(reason)
-        if status.endswith("NOT_FOUND"):
-            return _unavailable(reason)
+            server.failed(slow)
+            return RuntimeUnavailable.because(slow)
+        if status in ("UNAVAILABLE", "NOT_FOUND") and any(word in reason.lower() for word in GONE):
+            return _Broken(reason, self.breaker, surely=True)
+        if status in ("UNAVAILABLE", "CANCELLED"):
+            return _Broken(reason, server, surely=True)
+        if status in ("INTERNAL", "UNKNOWN", "RESOURCE_EXHAUSTED", "NOT_FOUND"):  # such as a model's process that died
+            return _Broken(reason, self.breaker, surely=False)
         return RuntimeError(f"Triton could not run {self.manifest.name}: {reason}")
 
 
 class _Broken(Exception):
-    """The server, or this model on it, is gone."""
+    """The server, or this model on it, is gone; the breaker is the one that is to know."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, breaker: Breaker, *, surely: bool) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason, self.breaker, self.surely = reason, breaker, surely
 
 
 def _fits(promised: tuple[str, str, list[int]], served: tuple[str, str, list[int]]) -> bool:
@@ -283,12 +333,6 @@ def _tensor(name: str, array: NDArray[Any], known: list[Tensor]) -> grpc.InferIn
     tensor = grpc.InferInput(name, list(array.shape), TYPES[dtype])
     tensor.set_data_from_numpy(np.ascontiguousarray(array, dtype=dtype))
     return tensor
-
-
-def _unavailable(reason: str) -> RuntimeUnavailable:
-    return RuntimeUnavailable(
-        f"what runs the models does not answer ({reason}); try again in a second", headers={"Retry-After": "1"}
-    )
 
 
 def _sentence(error: InferenceServerException) -> str:

@@ -24,7 +24,7 @@ def hold_data_folder(folder: Path, owner: str) -> Iterator[None]:
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             holder = os.read(descriptor, 200).decode(errors="replace").strip() or "another process"
             raise DataFolderInUse(
                 f"the data folder {folder} is in use by {holder}; stop that, or choose another folder with --data-dir "

@@ -1,5 +1,7 @@
 """Vectors of another version of the embedder, made beforehand; a switch puts them into use in one transaction."""
 
+from collections.abc import Collection, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Select, delete, func, insert, select, update
@@ -7,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from serving.store.bulk import STARTER_ROW
 from serving.store.review_tables import ObservationImage
-from serving.store.tables import Item, PreparedVector
+from serving.store.tables import Change, Item, PreparedVector
 
 KINDS = (Item, ObservationImage)  # what has a vector
 
@@ -42,14 +44,23 @@ def keep_prepared(session: Session, model: str, vectors: dict[str, NDArray[np.fl
         session.execute(insert(PreparedVector).prefix_with("OR REPLACE", dialect="sqlite"), rows)
 
 
+def vectors_of_model(session: Session, model: str, items: Sequence[int]) -> dict[int, bytes]:
+    """What a model has made of these items, in use or prepared, by item."""
+    made = select(Item.id, Item.embedding).where(Item.id.in_(items), Item.model == model)
+    prepared = select(Item.id, PreparedVector.embedding).where(
+        Item.id.in_(items), Item.model != model, PreparedVector.picture == Item.sha256, PreparedVector.model == model
+    )
+    return {row.id: row.embedding for query in (made, prepared) for row in session.execute(query)}
+
+
 def use_prepared(session: Session, model: str, before: str) -> None:
     """Put a model's vectors into use; those of `before` are prepared from then on, so that the way back is short."""
     for kind in KINDS:
-        known = select(kind.sha256, kind.model, kind.embedding).where(kind.sha256.is_not(None), kind.model == before)
+        others = select(kind.sha256, kind.model, kind.embedding).where(kind.sha256.is_not(None), kind.model != model)
         session.execute(
             insert(PreparedVector)
             .prefix_with("OR REPLACE", dialect="sqlite")
-            .from_select(["picture", "model", "embedding"], known)
+            .from_select(["picture", "model", "embedding"], others)
         )
         mine = select(PreparedVector.embedding).where(
             PreparedVector.model == model, PreparedVector.picture == kind.sha256
@@ -60,7 +71,15 @@ def use_prepared(session: Session, model: str, before: str) -> None:
             .values(model=model, embedding=mine.scalar_subquery())
             .execution_options(synchronize_session=False)
         )
-    session.execute(delete(PreparedVector).where(PreparedVector.model != before))
+    kept = PreparedVector.model != model if before == model else PreparedVector.model == before
+    session.execute(delete(PreparedVector).where(~kept))
+
+
+def note_changes(session: Session, pictures: Collection[str]) -> None:
+    """Let indexes look again at the items with these pictures."""
+    for name in pictures:
+        for item in session.scalars(select(Item).where(Item.sha256 == name)):
+            session.add(Change(collection_id=item.collection_id, item_id=item.id))
 
 
 def vectors_alone(session: Session, model: str, starter_rows: int) -> int:

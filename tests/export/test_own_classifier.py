@@ -133,7 +133,7 @@ def test_data_that_cannot_be_cost_nothing(train, folder, tmp_path):
 def test_a_name_of_a_model_that_does_something_else(trees_models):
     with pytest.raises(DataError, match="classifies nothing; choose another name"):
         check_name("embedder", trees_models, again=True)
-    with pytest.raises(DataError, match="there is a model at .*trees; .* or make it version 2 with --again"):
+    with pytest.raises(DataError, match=r"there is a model at .*trees; .* or make it version 2 with --again"):
         check_name("trees", trees_models, again=False)
     check_name("trees", trees_models, again=True)
     check_name("shrubs", trees_models, again=False)

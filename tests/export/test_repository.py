@@ -94,7 +94,10 @@ def test_what_fails_leaves_no_trace(models, name):
 
 def test_what_was_not_described_is_not_added(models):
     before = contents(models)
-    with pytest.raises(Exception, match=r"manifest\.json cannot be read"), new_version(models / "classifier") as version:
+    with (
+        pytest.raises(Exception, match=r"manifest\.json cannot be read"),
+        new_version(models / "classifier") as version,
+    ):
         shutil.copy(SHIPPED / "classifier/1/model.onnx", version.graph)
     assert contents(models) == before
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from serving.errors import CollectionMissing, DatabaseUnusable, ItemMissing
+from serving.errors import CollectionMissing, DatabaseUnusable, ItemMissing, VectorOutdated
 from serving.index import keeper
 from serving.library import Library, NewPicture
 from serving.store.database import open_database
@@ -274,3 +274,70 @@ def test_a_database_from_the_future(filled):
     connection.close()
     with pytest.raises(DatabaseUnusable, match="newer Readleaf"), opened(filled):
         pass
+
+
+def test_vectors_of_a_model_that_is_not_in_use_are_not_kept(filled):
+    """The embedder may be switched between making a vector and keeping it."""
+    with opened(filled) as library:
+        with pytest.raises(VectorOutdated, match="switched meanwhile"):
+            library.add_item("c", vector=vector_of(30), label="x", details={}, picture=None, model="b" * 64)
+        [first, *_] = library.list_items("c", label="0", after=0, limit=1)
+        with pytest.raises(VectorOutdated):
+            library.renew_vector("c", first.id, vector_of(30), "b" * 64)
+        item = library.add_item("c", vector=vector_of(30), label="mine", details={}, picture=None, model=MODEL)
+        library.renew_vector("c", first.id, vector_of(31), MODEL)
+        assert library.get_collection("c").items == 26
+        assert library.search("c", vector_of(30), 1)[0].item.id == item.id
+        assert library.search("c", vector_of(31), 1)[0].item.id == first.id
+
+
+def test_another_embedder_is_adopted(filled):
+    """Searches that began before go on in its predecessor's index, and find what they would have found."""
+    with opened(filled) as library:
+        before = library.indexes
+        after = library.adopt("b" * 64, 6)
+        assert after is library.indexes is not before
+        assert library.model == "b" * 64
+        assert library.get_collection("c").outdated == 25
+        assert library.search("c", vector_of(3, dim=6), 5) == []
+        item = library.add_item("c", vector=vector_of(3, dim=6), label="new", details={}, picture=None)
+        assert [found.item.id for found in library.search("c", vector_of(3, dim=6), 5)] == [item.id]
+        [found] = library.search("c", vector_of(3), 1, indexes=before)
+        assert (found.item.label, found.similarity) == ("3", pytest.approx(1, abs=1e-6))
+
+
+def test_how_crowded_it_is(filled):
+    """Of each item the similarity to its third neighbour; nothing, if the index is not of these items' model."""
+    with opened(filled) as library:
+        items = library.list_items("c", label=None, after=0, limit=100)
+        vectors = np.stack([vector_of(int(item.label)) for item in items])
+        similarities = vectors @ vectors.T
+        np.fill_diagonal(similarities, -np.inf)
+        expected = np.sort(similarities, axis=1)[:, -3]
+        wanted = [item.id for item in items]
+        assert library.crowding("c", wanted, 3) == pytest.approx(expected.tolist(), abs=1e-6)
+        assert library.crowding("c", wanted[:1], 25) == []  # it has 24
+        before = library.indexes
+        library.adopt("b" * 64, 6)
+        assert library.crowding("c", wanted, 3) == []
+        assert library.crowding("c", wanted, 3, indexes=before) == pytest.approx(expected.tolist(), abs=1e-6)
+
+
+def test_writes_wait_while_the_library_is_held(filled):
+    """Reads and searches go on, and so do writes of the one who holds it."""
+    with opened(filled) as library:
+
+        def add():
+            library.add_item("c", vector=vector_of(40), label="waits", details={}, picture=None)
+
+        with library.held():
+            writer = threading.Thread(target=add)
+            writer.start()
+            writer.join(0.2)
+            assert writer.is_alive()
+            assert library.search("c", vector_of(1), 1)[0].item.label == "1"
+            item = library.add_item("c", vector=vector_of(41), label="first", details={}, picture=None)
+        writer.join(10)
+        assert not writer.is_alive()
+        last = library.list_items("c", label="waits", after=0, limit=1)[0]
+        assert last.id > item.id

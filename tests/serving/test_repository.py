@@ -140,7 +140,7 @@ def test_a_broken_version_beside_the_one_in_use_does_no_harm(two):
 def test_the_version_that_is_to_be_used_must_be_whole(two, chosen):
     """Another one in its place would change answers without a word."""
     damage(two / "classifier/2/model.onnx")
-    with pytest.raises(ModelCorrupt, match="classifier: .*/2/model.onnx has sha256"):
+    with pytest.raises(ModelCorrupt, match=r"classifier: .*/2/model\.onnx has sha256"):
         load_repository(two, chosen)
 
 
@@ -152,7 +152,7 @@ def test_versions_whole_and_broken(two):
     assert versions[2].manifest.version == 2
     with pytest.raises(ModelCorrupt, match="export the model again"):
         versions[1]
-    with pytest.raises(ModelsMissing, match="classifier has no version 3; there is 2$"):
+    with pytest.raises(ModelsMissing, match=r"classifier has no version 3; there is 2$"):
         versions[3]
     damage(two / "classifier/2/model.onnx")
     with pytest.raises(ModelsMissing, match="classifier has no version 3; there is none that is whole"):

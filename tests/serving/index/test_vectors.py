@@ -57,6 +57,16 @@ def test_removed_is_gone(index):
     assert index.search(unit_rows(50)[20], 1)[0][0] == 30
 
 
+def test_vectors_given_back(index):
+    rows = unit_rows(50)
+    index.put([30], unit_rows(1, seed=5))
+    np.testing.assert_array_equal(
+        index.vectors_of([59, 10, 30]), np.stack([rows[49], rows[0], unit_rows(1, seed=5)[0]])
+    )
+    assert index.vectors_of([10, 777]) is None
+    assert index.vectors_of([]).shape == (0, 8)
+
+
 def test_written_and_read(index, tmp_path):
     index.remove([15])
     index.write(tmp_path / "saved")
