@@ -9,10 +9,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 CODE := readleaf.py training export serving ui docker benchmarks tests
 .DEFAULT_GOAL := serve
-.PHONY: serve setup test check static fix bench soak clean browser
+.PHONY: serve triton setup test check static fix bench soak clean browser
 
 serve: $(VENV)/.serve
 	$(BIN)/readleaf serve
+
+triton: $(VENV)/.triton
+	$(BIN)/readleaf triton start
 
 setup: $(VENV)/.all
 
@@ -58,10 +61,15 @@ $(VENV)/.serve: $(VENV)/bin/python pyproject.toml constraints.txt
 	@$(PIP) --editable '.[serve,cpu,ui]'
 	@touch $@
 
+$(VENV)/.triton: $(VENV)/.serve
+	@echo "Installing what talks to Triton"
+	@$(PIP) --editable '.[triton]'
+	@touch $@
+
 $(VENV)/.all: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "Installing everything: service, page, training, export, tools (some minutes the first time)"
 	@$(PIP) --editable '.[serve,cpu,triton,ui,train,export,dev]'
-	@touch $@ $(VENV)/.serve
+	@touch $@ $(VENV)/.serve $(VENV)/.triton
 
 browser:
 	@command -v chromium >/dev/null || { \

@@ -29,6 +29,7 @@ from serving.errors import (
     VectorOutdated,
 )
 from serving.index.keeper import IndexKeeper
+from serving.index.on_gpu import Copy
 from serving.starter import Starter
 from serving.store.bulk import STARTER_ROW, insert_vectors, renew_vectors
 from serving.store.database import Database
@@ -68,7 +69,9 @@ class Neighbour:
 class Library:
     """What the routes call; every method may be called from any thread."""
 
-    def __init__(self, database: Database, folder: Path, *, model: str, dim: int) -> None:
+    def __init__(self, database: Database, folder: Path, *, model: str, dim: int, copy: Copy | None = None) -> None:
+        """`copy` takes indexes to a GPU."""
+        self._copy = copy
         self._database = database
         self._folder = folder / "index"
         self.pictures = PictureFolder(folder)
@@ -281,7 +284,7 @@ class Library:
 
     def open_indexes(self, model: str, dim: int) -> IndexKeeper:
         """The indexes of an embedder's vectors, in use or prepared."""
-        return IndexKeeper(self._database, self._folder / model[:16], model=model, dim=dim)
+        return IndexKeeper(self._database, self._folder / model[:16], model=model, dim=dim, copy=self._copy)
 
     def adopt(self, model: str, indexes: IndexKeeper) -> None:
         """Work with the vectors of another embedder from now on, after they were put into use."""

@@ -33,19 +33,22 @@ def list_models(
     from serving.settings import load_settings
 
     settings = load_settings(data_dir=data_dir)
-    table = Table("name", "version", "", "task", "figures", "sha256", "title", box=None)
+    table = Table("name", "version", "", "sha256", "figures", box=None)
+    console, broken = Console(), []
     known, used = find_versions(folder or settings.models_dir), versions_in_use(settings)
     for name, versions in sorted(known.items()):
         for version in sorted({*versions.good, *versions.broken}):
             mark = "used" if used.get(name, versions.newest) == version else ""
             if version in versions.broken:
-                table.add_row(name, str(version), mark, "cannot be used", "", "", versions.broken[version].message)
+                table.add_row(name, str(version), mark, "", "cannot be used: see below")
+                broken.append(f"{name} {version}: {versions.broken[version].message}")
                 continue
             manifest = versions.good[version].manifest
-            figures = _figures(manifest)
-            table.add_row(name, str(version), mark, manifest.task, figures, manifest.sha256[:12], manifest.title)
-    Console().print(table)
-    if any(versions.broken for versions in known.values()):
+            table.add_row(name, str(version), mark, manifest.sha256[:12], _figures(manifest))
+    console.print(table)
+    for line in broken:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if broken:
         raise typer.Exit(1)
 
 

@@ -16,6 +16,7 @@ from serving.admission import Admission
 from serving.answering import EMBEDDER, Answering, Surroundings
 from serving.errors import VectorOutdated
 from serving.images import ImageLimits
+from serving.index.on_gpu import choose_copy
 from serving.jobs import Jobs
 from serving.keys import KeyRing
 from serving.library import Library
@@ -77,7 +78,10 @@ def open_services(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             chosen = chosen_versions(session)
         models = load_repository(settings.models_dir, chosen)
         manifest = manifest_as(model_of(models, EMBEDDER), EmbedderManifest)
-        with closing(Library(database, settings.data_dir, model=manifest.sha256, dim=manifest.dim)) as library:
+        copy = choose_copy(settings.device)
+        with closing(
+            Library(database, settings.data_dir, model=manifest.sha256, dim=manifest.dim, copy=copy)
+        ) as library:
             if settings.starter and (starter := starter_of(models[EMBEDDER])) is not None:
                 count = library.add_starter(starter)
                 if count:

@@ -221,7 +221,7 @@ def run_triton(triton_environment):
         try:
             yield triton, server
         finally:
-            triton.stop()
+            triton.stop(patience=0)
 
     return run
 

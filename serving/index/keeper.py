@@ -20,6 +20,7 @@ import structlog
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from serving.index.on_gpu import Copy
 from serving.index.vectors import VectorIndex
 from serving.store.database import Database
 from serving.store.prepared import vectors_of_model
@@ -42,11 +43,12 @@ class _Kept:
 class IndexKeeper:
     """The indexes of all collections, for one model: the one in use, or one whose vectors are only prepared."""
 
-    def __init__(self, database: Database, folder: Path, *, model: str, dim: int) -> None:
+    def __init__(self, database: Database, folder: Path, *, model: str, dim: int, copy: Copy | None = None) -> None:
         self._database = database
         self._folder = folder
         self._model = model
         self._dim = dim
+        self._copy = copy
         self._kept: dict[int, _Kept] = {}
         with database.reading() as session:
             known = list(session.scalars(select(Collection.id)))
@@ -123,7 +125,7 @@ class IndexKeeper:
                 log.warning("index snapshot left out", file=str(description), reason=str(error))
                 continue
             return kept
-        return _Kept(VectorIndex(self._dim))
+        return _Kept(VectorIndex(self._dim, self._copy))
 
     def _read_snapshot(self, description: Path, newest: int) -> _Kept:
         facts = json.loads(description.read_text())
@@ -135,7 +137,7 @@ class IndexKeeper:
         with file.open("rb") as stream:
             if hashlib.file_digest(stream, "sha256").hexdigest() != facts["sha256"]:
                 raise ValueError("it is damaged")
-        return _Kept(VectorIndex.read(file, self._dim), facts["followed"], facts["followed"])
+        return _Kept(VectorIndex.read(file, self._dim, self._copy), facts["followed"], facts["followed"])
 
     def _save(self, collection: int, kept: _Kept) -> None:
         """Write the vectors, then the description that makes them count; older ones go afterwards."""

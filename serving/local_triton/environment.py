@@ -36,6 +36,11 @@ class TritonEnvironment:
         """The folder of backends, with the python one alone."""
         return self.folder / "backends"
 
+    @property
+    def stub(self) -> Path:
+        """What runs a model, in a process of its own."""
+        return self.backends / "python/triton_python_backend_stub"
+
     def install(self, say: Callable[[str], None]) -> None:
         """Make it, unless it is there; raises TritonUnusable."""
         wanted = "\n".join(PACKAGES)

@@ -1,5 +1,6 @@
 """The server process: started apart from the command that starts it, found again by what it noted, stopped cleanly."""
 
+import hashlib
 import json
 import os
 import signal
@@ -37,6 +38,19 @@ class Ports:
     def filled(self) -> "Ports":
         """Free ports in place of 0."""
         return Ports(*(port or _free_port() for port in (self.grpc, self.metrics, self.http)))
+
+
+def ports_from(url: str, grpc: int | None, metrics: int | None, http: int | None) -> Ports:
+    """Ports as they were asked for, else those of READLEAF_TRITON_URL and the next two; raises TritonUnusable."""
+    if grpc is None:
+        host, _, port = url.rpartition(":")
+        if host not in (HOST, "localhost") or not port.isdecimal():
+            raise TritonUnusable(
+                f"READLEAF_TRITON_URL={url!r} is no port of this machine, such as {HOST}:8001; give --grpc-port"
+            )
+        grpc = int(port)
+    after = 0 if grpc == 0 else 1
+    return Ports(grpc, grpc + after if metrics is None else metrics, grpc + 2 * after if http is None else http)
 
 
 @dataclass(frozen=True)
@@ -97,6 +111,7 @@ class LocalTriton:
             if (found := self.running()) is not None:
                 return found, False
             self._forget()
+            self._clear_remains()
             ports = ports.filled()
             _refuse_taken(ports)
             say(f"Starting Triton; it logs to {self.log}")
@@ -114,18 +129,17 @@ class LocalTriton:
             self._wait(self._process, running)
             return running, True
 
-    def stop(self) -> bool:
-        """End it after the runs that are under way; False if none runs."""
+    def stop(self, patience: float = STOP_SECONDS) -> bool:
+        """End it after the runs that are under way, or after so many seconds; False if none runs."""
         running = self.running()
-        if running is None:
-            self._state.unlink(missing_ok=True)
-            return False
-        os.kill(running.pid, signal.SIGTERM)
-        if not self._gone_within(STOP_SECONDS):
-            os.kill(running.pid, signal.SIGKILL)
-            self._gone_within(STOP_SECONDS)
+        if running is not None:
+            os.kill(running.pid, signal.SIGTERM)
+            if not self._gone_within(patience):
+                os.kill(running.pid, signal.SIGKILL)
+                self._gone_within(STOP_SECONDS)
         self._state.unlink(missing_ok=True)
-        return True
+        self._clear_remains()
+        return running is not None
 
     def _command(self, ports: Ports) -> list[str]:
         return [
@@ -141,6 +155,7 @@ class LocalTriton:
             f"--metrics-address={HOST}",
             f"--metrics-port={ports.metrics}",
             "--allow-gpu-metrics=false",
+            f"--backend-config=python,shm-region-prefix-name={self._shared_memory}",
         ]
 
     def _wait(self, process: "subprocess.Popen[bytes]", running: Running) -> None:
@@ -166,6 +181,23 @@ class LocalTriton:
             time.sleep(0.1)
         self._forget()
         return True
+
+    @property
+    def _shared_memory(self) -> str:
+        """How names of the memory begin through which Triton and its models' processes talk."""
+        return f"readleaf-{hashlib.sha256(str(self.folder.absolute()).encode()).hexdigest()[:12]}-"
+
+    def _clear_remains(self) -> None:
+        """A server that was killed leaves its models' processes behind, and the memory that they share with it."""
+        stub = str(self.environment.stub)
+        for process in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if process.read_bytes().decode(errors="replace").split("\0")[0] == stub:
+                    os.kill(int(process.parent.name), signal.SIGKILL)
+            except OSError:  # it has gone meanwhile
+                continue
+        for left in Path("/dev/shm").glob(f"{self._shared_memory}*"):
+            left.unlink(missing_ok=True)
 
     def _forget(self) -> None:
         """If this very process has started a server that is gone, its entry stays until it is asked for."""

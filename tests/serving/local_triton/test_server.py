@@ -1,5 +1,10 @@
 """The server process of a data folder."""
 
+import os
+import signal
+import time
+from pathlib import Path
+
 import pytest
 
 from serving.errors import DataFolderInUse, TritonUnusable
@@ -45,3 +50,33 @@ def test_a_note_that_is_no_server_of_ours(local, noted):
     (local.folder / "running.json").write_text(noted)
     assert local.running() is None
     assert local.stop() is False
+
+
+def remains(local):
+    stubs = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = process.read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if command.startswith(str(local.environment.stub)):
+            stubs.append(int(process.parent.name))
+    return sorted(stubs), sorted(file.name for file in Path("/dev/shm").glob(f"{local._shared_memory}*"))
+
+
+def test_what_a_killed_one_leaves_behind_is_cleared(local):
+    first, _ = local.start(SHIPPED, ANY, str)
+    stubs, memory = remains(local)
+    assert len(stubs) == len(memory) == 4
+    os.kill(first.pid, signal.SIGKILL)
+    second, started = local.start(SHIPPED, ANY, str)
+    assert started
+    assert second.pid != first.pid
+    later, memory_later = remains(local)
+    assert len(later) == len(memory_later) == 4
+    assert not set(stubs) & set(later)
+    assert not set(memory) & set(memory_later)
+    assert local.stop(patience=0)
+    ends = time.monotonic() + 5
+    while remains(local) != ([], []):  # a process that was killed takes a moment to go
+        assert time.monotonic() < ends
