@@ -174,7 +174,7 @@ def ahead_of_the_database(folder):
     "harm", [spoil_bytes, cut_short, lose_vectors, spoil_description, another_model, ahead_of_the_database]
 )
 def test_a_bad_snapshot_is_made_anew(filled, harm):
-    harm(filled / "index/1")
+    harm(filled / "index" / MODEL[:16] / "1")
     assert finds_all(filled)
 
 
@@ -199,7 +199,7 @@ def test_a_collection_is_gone_with_its_snapshot_and_pictures(filled):
         library.close()
         library.delete_collection("c")
         assert not library.pictures.path(item.sha256).exists()
-        assert not (filled / "index/1").exists()
+        assert not (filled / "index" / MODEL[:16] / "1").exists()
         library.create_collection("c", "")
         assert library.search("c", vector_of(1), 5) == []
         with pytest.raises(ItemMissing):
@@ -295,9 +295,12 @@ def test_another_embedder_is_adopted(filled):
     """Searches that began before go on in its predecessor's index, and find what they would have found."""
     with opened(filled) as library:
         before = library.indexes
-        after = library.adopt("b" * 64, 6)
+        after = library.open_indexes("b" * 64, 6)
+        library.adopt("b" * 64, after)
         assert after is library.indexes is not before
         assert library.model == "b" * 64
+        library.close()
+        assert [child.name for child in (filled / "index").iterdir()] == ["b" * 16]  # snapshots of no other
         assert library.get_collection("c").outdated == 25
         assert library.search("c", vector_of(3, dim=6), 5) == []
         item = library.add_item("c", vector=vector_of(3, dim=6), label="new", details={}, picture=None)
@@ -318,7 +321,7 @@ def test_how_crowded_it_is(filled):
         assert library.crowding("c", wanted, 3) == pytest.approx(expected.tolist(), abs=1e-6)
         assert library.crowding("c", wanted[:1], 25) == []  # it has 24
         before = library.indexes
-        library.adopt("b" * 64, 6)
+        library.adopt("b" * 64, library.open_indexes("b" * 64, 6))
         assert library.crowding("c", wanted, 3) == []
         assert library.crowding("c", wanted, 3, indexes=before) == pytest.approx(expected.tolist(), abs=1e-6)
 
