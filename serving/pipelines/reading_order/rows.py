@@ -10,7 +10,6 @@ from serving.pipelines.reading_order.slopes import Boxes
 
 SPACE = 1.0  # widest gap between words of one piece, in heights, where words stand far apart
 CUT = 0.35  # half the height of a line that a cut must not touch, in sizes: boxes are never exact
-LEAST = 1e-6  # pixels: what has no height is taken for this high
 TALL = 1.6  # as many times higher than its neighbour, a word may have several rows beside it
 AT_ONCE = 64  # words of which the neighbours are looked for at once
 
@@ -128,10 +127,10 @@ def _nearest_aside(boxes: Boxes, side: int) -> tuple[Indices, Floats]:
     order = np.argsort(boxes.y)
     for start in range(0, len(order), AT_ONCE):
         own = order[start : start + AT_ONCE]
-        others = np.flatnonzero((bottom >= top[own].min()) & (top <= bottom[own].max()))  # far fewer than all
+        others = np.flatnonzero((bottom > top[own].min()) & (top < bottom[own].max()))  # far fewer than all
         here, there = own[:, None], others[None, :]
         low = np.minimum(boxes.heights[here], boxes.heights[there])
-        high = np.maximum(np.maximum(boxes.heights[here], boxes.heights[there]), LEAST)
+        high = np.maximum(boxes.heights[here], boxes.heights[there])
         common = np.minimum(bottom[here], bottom[there]) - np.maximum(top[here], top[there])
         ahead = np.where(x[there] == x[here], side * (there - here), x[there] - x[here])
         gap = x[there] - x[here] - (boxes.widths[here] + boxes.widths[there]) / 2

@@ -11,6 +11,7 @@ WOBBLE = 0.12  # error of a word's place across its line, in heights
 CURVE = np.deg2rad(6.0)  # usual change of slope over half a page along its lines
 SLANT = np.deg2rad(3.0)  # usual change of slope over half a page from line to line
 ASKEW = np.deg2rad(30.0)  # a word that is further off was misjudged and has no say
+LEAST = 1e-3  # pixels of a word's height
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ def straightened(shapes: Shapes, slopes: Slopes) -> Boxes:
     lying = np.abs(np.sin(difference(shapes.angles, slopes.at(shapes.centers)))) > np.sqrt(0.5)
     widths = np.where(lying, shapes.heights, shapes.widths)
     heights = np.where(lying, shapes.widths, shapes.heights)
-    return Boxes(x, y, widths, np.maximum(heights, 1e-3 * heights.max()))
+    least = max(1e-3 * float(heights.max()), LEAST)  # where no word has a height, too
+    return Boxes(x, y, widths, np.maximum(heights, least))
 
 
 def _slopes_of_lines(places: Floats, heights: Floats, lines: Sequence[Indices]) -> tuple[Floats, Floats, Floats]:
