@@ -18,6 +18,7 @@ class Admission:
         self._places = asyncio.Semaphore(max_running)
         self._max_waiting = max_waiting
         self._waiting = 0
+        self._inside = 0
         self._metrics = metrics
 
     @asynccontextmanager
@@ -40,12 +41,18 @@ class Admission:
         finally:
             self._waiting -= 1
             self._metrics.waiting.set(self._waiting)
+        self._inside += 1
         with self._metrics.running.track_inprogress():
             try:
                 timings.check()
+                timings.is_alone = self._is_one
                 yield
             finally:
+                self._inside -= 1
                 self._places.release()
+
+    def _is_one(self) -> bool:
+        return self._inside == 1
 
     async def _acquire(self, timings: Timings) -> None:
         if not self._places.locked():

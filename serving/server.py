@@ -44,7 +44,8 @@ def run_server(settings: Settings, mount_page: MountPage | None = None) -> None:
             mount_page(app, url)
         signal.signal(signal.SIGTERM, _exit_quietly)
         try:
-            asyncio.run(_serve(app, listener, url))
+            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+                runner.run(_serve(app, listener, url))
         except KeyboardInterrupt:
             log.info("stopped")
 
@@ -57,6 +58,15 @@ async def _serve(app: FastAPI, listener: socket.socket, url: str) -> None:
     async with app.router.lifespan_context(app):
         log.info("ready", url=url, docs=f"{url}/docs")
         await uvicorn.Server(config).serve(sockets=[listener])
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where there is one; None for Python's own loop."""
+    try:
+        import uvloop
+    except ImportError:  # on Windows
+        return None
+    return uvloop.new_event_loop
 
 
 def is_loopback(host: str) -> bool:

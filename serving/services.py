@@ -113,12 +113,13 @@ async def with_current_vectors(services: Services, work: Callable[[Services], Aw
     return await work(services)
 
 
-def _services(request: Request) -> Services:
+# Both are coroutines, though they wait for nothing: a plain function would be run in another thread, which takes longer.
+async def _services(request: Request) -> Services:
     services: Services = request.app.state.services
     return services.renewed()
 
 
-def _timings(request: Request) -> Timings:
+async def _timings(request: Request) -> Timings:
     timings: Timings = request.scope["timings"]
     return timings
 

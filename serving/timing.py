@@ -5,7 +5,7 @@ import math
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from serving.errors import DeadlineExceeded, RequestAbandoned
@@ -22,6 +22,7 @@ class Timings:
         self._lock = threading.Lock()
         self._abandoned = threading.Event()
         self.gone = asyncio.Event()  # the same for what waits in the event loop
+        self.is_alone: Callable[[], bool] = lambda: True  # whether no other request is worked on just now
 
     @property
     def left(self) -> float:

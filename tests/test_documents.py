@@ -1,10 +1,13 @@
 """What the documents say is true: links, commands, figures."""
 
+import os
 import re
 import shlex
+import socket
 import subprocess
 from pathlib import Path
 
+import httpx
 import pytest
 
 from serving.repository import load_repository
@@ -88,3 +91,37 @@ def test_the_map_shows_every_folder():
     folders = {line.split("/")[0] for line in tracked.splitlines() if "/" in line and not line.startswith(".")}
     for folder in folders:
         assert f"\n{folder}/ " in text
+
+
+@pytest.mark.timeout(900)
+def test_the_readmes_way_to_triton_works(tmp_path, triton_environment, photo, encoded):
+    """Word for word, but on a data folder and ports of the test's own."""
+    text = (ROOT / "README.md").read_text()
+    block = re.search(r"## Over Triton.*?```sh\n(.*?)```", text, re.DOTALL)[1]
+    start, serve, stop = (line.partition("#")[0].strip() for line in block.strip().splitlines())
+    (tmp_path / "triton").mkdir()
+    (tmp_path / "triton/venv").symlink_to(triton_environment / "venv")  # else it would be installed here once more
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"127.0.0.1:{free.getsockname()[1]}"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("READLEAF_")}
+    own = {"READLEAF_DATA_DIR": str(tmp_path), "READLEAF_TRITON_URL": url, "READLEAF_PORT": "0", "READLEAF_UI": "false"}
+    options = {"shell": True, "cwd": ROOT, "env": clean | own, "text": True}
+    try:
+        run = subprocess.run(start, capture_output=True, **options)
+        assert run.returncode == 0, run.stderr
+        service = subprocess.Popen(f"exec env {serve}", stderr=subprocess.PIPE, **options)
+        try:
+            address = next(
+                found[1] for line in service.stderr if (found := re.search(r"url=.*?(http://[\d.:]+)", line))
+            )
+            models = httpx.get(f"{address}/v1/models", trust_env=False).json()["models"]
+            assert {model["runtime"] for model in models} == {f"triton ({url})"}
+            answer = httpx.post(f"{address}/v1/embed", files={"images": encoded(photo())}, trust_env=False)
+            assert answer.json()["dim"] == 512
+        finally:
+            service.terminate()
+            service.stderr.close()
+            service.wait(timeout=60)
+    finally:
+        run = subprocess.run(stop, capture_output=True, **options)
+    assert run.stdout == "Triton has stopped\n"

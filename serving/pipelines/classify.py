@@ -60,7 +60,7 @@ class Classifier:
         self, upload: Upload, timings: Timings, prior: Mapping[str, float] | None = None, explain: bool = False
     ) -> Classified:
         """The same in the calling thread."""
-        probabilities, evidence = self._run(upload, timings)
+        probabilities, evidence = self._run(upload, timings, alone=True)
         expected = reweigh(probabilities, self._weights(prior or {}))
         order = np.argsort(-expected, kind="stable")
         ranking = [(self.manifest.labels[place], float(expected[place])) for place in order]
@@ -80,14 +80,14 @@ class Classifier:
         """Weights of all labels [K], where some are given; the others keep the share they had in training."""
         return np.array([prior.get(label, 1.0) for label in self.manifest.labels])
 
-    def _run(self, upload: Upload, timings: Timings) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    def _run(self, upload: Upload, timings: Timings, alone: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
         """Probabilities [K] and evidence [h, w, K]."""
         shape = self.manifest.preprocessing
         with timings.measure("decode"):
             picture = decode(upload.data, self._limits, name=upload.name, min_side=max(shape.width, shape.height))
             pixels = fit(picture, shape.width, shape.height)[None]
         with timings.measure("infer"):
-            outputs = self._network.run({self.manifest.inputs[0].name: pixels}, timings)
+            outputs = self._network.run({self.manifest.inputs[0].name: pixels}, timings, alone=alone)
         return outputs["probabilities"][0].astype(np.float64), outputs["evidence"][0]
 
 

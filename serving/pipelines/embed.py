@@ -31,7 +31,7 @@ class Embedder:
         loop = asyncio.get_running_loop()
         chunks = [uploads[start : start + CHUNK] for start in range(0, len(uploads), CHUNK)]
         parts = await asyncio.gather(
-            *(loop.run_in_executor(self._workers, self._embed, chunk, timings) for chunk in chunks),
+            *(loop.run_in_executor(self._workers, self._embed, chunk, timings, len(chunks) == 1) for chunk in chunks),
             return_exceptions=True,
         )
         rows: list[NDArray[np.float32]] = []
@@ -46,11 +46,11 @@ class Embedder:
         vector: NDArray[np.float32] = self._embed([upload], Timings())[0]
         return vector
 
-    def _embed(self, uploads: Sequence[Upload], timings: Timings) -> NDArray[np.float32]:
+    def _embed(self, uploads: Sequence[Upload], timings: Timings, alone: bool = False) -> NDArray[np.float32]:
         with timings.measure("decode"):
             pixels = np.stack([self._pixels(upload) for upload in uploads])  # [N, height, width, 3]
         with timings.measure("infer"):
-            outputs = self._network.run({self.manifest.inputs[0].name: pixels}, timings)
+            outputs = self._network.run({self.manifest.inputs[0].name: pixels}, timings, alone=alone)
         return outputs[self.manifest.outputs[0].name]
 
     def _pixels(self, upload: Upload) -> NDArray[np.uint8]:

@@ -95,6 +95,7 @@ class InProcessNetwork:
         """Run on named inputs [batch, …]; returns outputs by name."""
         if timings is not None:
             timings.check()
+            alone = alone and timings.is_alone()
         batch = len(next(iter(inputs.values())))
         with self._metrics.run(self._model.manifest.name, NAME, batch), self._chosen(alone=alone) as session:
             return dict(zip(self._outputs, session.run(self._outputs, dict(inputs)), strict=True))
@@ -139,6 +140,7 @@ def _open_session(model: StoredModel, providers: list[Provider], *, threads: int
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # threads that spin keep others waiting
     try:
         return ort.InferenceSession(model.file, options, providers=providers)
     except Exception as error:  # onnxruntime's own exception classes share no public base
