@@ -80,7 +80,9 @@ class Classifier:
         """Weights of all labels [K], where some are given; the others keep the share they had in training."""
         return np.array([prior.get(label, 1.0) for label in self.manifest.labels])
 
-    def _run(self, upload: Upload, timings: Timings, alone: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    def _run(
+        self, upload: Upload, timings: Timings, alone: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
         """Probabilities [K] and evidence [h, w, K]."""
         shape = self.manifest.preprocessing
         with timings.measure("decode"):

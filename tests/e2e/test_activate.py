@@ -1,5 +1,6 @@
 """Switching to another version of a model while requests come in, on both runtimes."""
 
+import os
 import random
 import re
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -309,3 +311,110 @@ def test_a_new_classifier_joins_a_running_service(models, trees_models, start_se
     run = readleaf("models", "activate", "trees", 1, "--url", service.url)
     assert (run.returncode, run.stderr) == (0, "trees version 1 is in use\n")
     assert service.client.classify(encoded(kinds(1, 0)), model="trees").predictions[0].label == "elm"
+
+
+def outage(triton, server, models, begins):
+    """Triton is killed after `begins` seconds, and comes back two seconds later."""
+    time.sleep(begins)
+    os.kill(server.pid, signal.SIGKILL)
+    time.sleep(2)
+    triton.start(models, server.ports, str)
+
+
+def test_jobs_wait_while_triton_is_away(tmp_path, models, add_version, run_triton, start_service, photo, encoded):
+    """Neither a switch of the embedder nor an import passes over what could not be asked."""
+    pictures = {str(number): encoded(photo(60, 50, seed=number)) for number in range(240)}
+    add_version(models, "embedder")
+    shutil.move(models / "embedder/2", tmp_path / "embedder-2")
+    with run_triton(tmp_path / "triton-data", models) as (triton, server):
+        service = start_service(models_dir=models, runtime="triton", triton_url=server.url)
+        service.client.create_collection("c")
+        with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
+            for label, data in pictures.items():
+                archive.writestr(f"{label}/a.jpg", data)
+        job = service.client.import_archive("c", tmp_path / "many.zip")
+        outage(triton, server, models, 0.5)
+        wait_for_jobs(service.http)
+        job = service.client.job(job.id)
+        assert (job.state, job.done, job.refused) == ("done", len(pictures), 0)
+        shutil.move(tmp_path / "embedder-2", models / "embedder/2")
+        server, _ = triton.start(models, server.ports, str)
+        activation = service.client.activate("embedder", 2)
+        outage(triton, server, models, 0.5)
+        wait_for_jobs(service.http)
+        assert service.client.job(activation.job).state == "done"
+        assert in_use(service) == 2
+        assert service.client.collection("c").outdated == 0
+        find_all(service.client, pictures)
+
+
+def test_the_version_before_may_be_taken_from_triton(tmp_path, models, add_version, run_triton, start_service):
+    """What is not in use any more is not waited for when Triton comes back without it."""
+    add_version(models, "classifier")
+    shutil.move(models / "classifier/2", tmp_path / "classifier-2")
+    with run_triton(tmp_path / "triton-data", models) as (triton, server):
+        service = start_service(models_dir=models, runtime="triton", triton_url=server.url)
+        shutil.move(tmp_path / "classifier-2", models / "classifier/2")
+        triton.start(models, server.ports, str)
+        assert service.client.activate("classifier", 2).previous == 1
+        shutil.rmtree(models / "classifier/1")
+        os.kill(server.pid, signal.SIGKILL)
+        triton.start(models, server.ports, str)
+        ends = time.monotonic() + 20
+        while service.http.get("/health/ready").status_code != 200:
+            assert time.monotonic() < ends, service.http.get("/health/ready").json()
+            time.sleep(0.1)
+
+
+def test_a_switch_that_cannot_be_finished_changes_nothing(models, add_version, start_service, photo, encoded):
+    """A file of another model has gone: whatever is switched, the pipelines cannot be put together any more."""
+    service = start_service(models_dir=models)
+    service.client.create_collection("c")
+    service.client.add_item("c", encoded(photo(seed=1)), "one")
+    for name in ("embedder", "classifier"):
+        add_version(models, name)
+    (models / "recognizer/1/language.npz").unlink()
+    answer = service.http.post("/v1/models/classifier/activate", json={"version": 2})
+    assert (answer.status_code, "cannot be used" in answer.json()["detail"]) == (409, True)
+    job = service.client.activate("embedder", 2).job
+    wait_for_jobs(service.http)
+    assert service.client.job(job).state == "failed"
+    assert {info.version for info in service.client.models().models} == {1}
+    service.client.add_item("c", encoded(photo(seed=2)), "two")
+    find_all(service.client, {"one": encoded(photo(seed=1)), "two": encoded(photo(seed=2))})
+
+
+def test_pictures_that_cannot_be_read_any_more(models, add_version, start_service, tmp_path, photo, encoded):
+    """They would be found no longer, so the switch is refused, and says which they are."""
+    service = start_service(models_dir=models)
+    service.client.create_collection("c")
+    item = service.client.add_item("c", encoded(photo(seed=1)), "lost")
+    service.client.add_item("c", encoded(photo(seed=2)), "kept")
+    [file] = (tmp_path / "data").rglob(f"{item.sha256}*")
+    file.unlink()
+    add_version(models, "embedder")
+    job = service.client.activate("embedder", 2).job
+    wait_for_jobs(service.http)
+    failed = service.client.job(job)
+    assert (failed.state, [error.file for error in failed.errors]) == ("failed", [item.sha256])
+    assert "1 pictures cannot be read any more" in failed.message
+    assert in_use(service) == 1
+    assert readleaf("models", "activate", "embedder", 2, "--force", "--url", service.url).returncode == 0
+    assert in_use(service) == 2
+    find_all(service.client, {"kept": encoded(photo(seed=2))})
+
+
+def test_an_embedder_that_is_gone_from_the_disk(models, add_version, run_service, tmp_path, photo, encoded):
+    """The one that is left makes all vectors anew."""
+    pictures = {str(number): encoded(photo(60, 50, seed=number)) for number in range(20)}
+    add_version(models, "embedder")
+    with run_service(tmp_path / "data", models_dir=models) as service:
+        service.client.create_collection("c")
+        for label, data in pictures.items():
+            service.client.add_item("c", data, label)
+        assert in_use(service) == 2
+    shutil.rmtree(models / "embedder/2")
+    with run_service(tmp_path / "data", models_dir=models) as service:
+        wait_for_jobs(service.http)
+        assert in_use(service) == 1
+        find_all(service.client, pictures)

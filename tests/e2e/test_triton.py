@@ -233,6 +233,11 @@ def test_a_triton_that_stops_answering(run_triton, start_service, tmp_path, phot
         assert service.http.post("/v1/embed", files=picture).status_code == 200
         os.kill(server.pid, signal.SIGSTOP)
         try:
+            with ThreadPoolExecutor() as clients:  # while Triton is asked for its figures, the service goes on
+                scrape = clients.submit(service.http.get, "/metrics")
+                for _ in range(5):
+                    assert service.http.get("/health/live", timeout=1).status_code == 200
+                assert scrape.result().status_code == 200
             for headers, kind, limit in (
                 ({"X-Request-Timeout": "0.5"}, "deadline-exceeded", 1.5),
                 ({}, "runtime-unavailable", 5),

@@ -75,6 +75,17 @@ def test_missing_folder_graph_and_models(repository, tmp_path):
         load_repository(repository)
 
 
+def test_a_version_that_cannot_be_read_spoils_no_other(repository):
+    shutil.copytree(repository / "classifier/1", repository / "classifier/2")
+    text = (repository / "classifier/2/manifest.json").read_text()
+    (repository / "classifier/2/manifest.json").write_text(text.replace('"version": 1', '"version": 2', 1))
+    (repository / "classifier/2/model.onnx").unlink()
+    (repository / "classifier/2/model.onnx").symlink_to("/proc/self/mem")  # may be opened, and not read
+    assert load_repository(repository, {"classifier": 1})["classifier"].manifest.version == 1
+    with pytest.raises(ModelCorrupt, match=r"classifier: .*cannot be read"):
+        load_repository(repository)
+
+
 def test_hidden_folders_are_no_models(repository):
     (repository / ".embedder-half-written").mkdir()
     assert set(load_repository(repository)) == {"classifier", "detector", "embedder", "recognizer"}

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
 import pytest
+from PIL import Image, ImageDraw, ImageFont
 from starlette.responses import PlainTextResponse
 from typer.testing import CliRunner
 
@@ -142,6 +144,19 @@ def test_an_upload_without_a_length_is_passed_on(page, service, photo, encoded):
     answer = page.post("/v1/embed", content=pieces, headers=kind)
     assert "transfer-encoding" in answer.request.headers
     assert answer.json() == service.http.post("/v1/embed", content=body, headers=kind).json()
+
+
+def test_who_hangs_up_is_not_worked_for(page, service, encoded):
+    picture = Image.new("RGB", (3000, 3000), (245, 245, 240))
+    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(40)
+    for row in range(45):
+        pen.text((20, 10 + 66 * row), "a page with very many words " * 5, (20, 20, 20), font)
+    with pytest.raises(httpx.ReadTimeout):
+        page.post("/v1/read", files={"image": encoded(picture, "PNG")}, timeout=httpx.Timeout(30, read=0.3))
+    ends = time.monotonic() + 30
+    while not any('"path": "/v1/read"' in line and '"status": 499' in line for line in service.log):
+        assert time.monotonic() < ends
+        time.sleep(0.05)
 
 
 def test_a_picture_of_an_item_comes_back_whole(page, photo, encoded):
