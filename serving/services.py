@@ -113,7 +113,7 @@ async def with_current_vectors(services: Services, work: Callable[[Services], Aw
     return await work(services)
 
 
-# Both are coroutines, though they wait for nothing: a plain function would be run in another thread, which takes longer.
+# Both are coroutines, though they wait for nothing: a plain function would be run in another thread.
 async def _services(request: Request) -> Services:
     services: Services = request.app.state.services
     return services.renewed()
