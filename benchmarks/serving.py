@@ -95,10 +95,10 @@ def main() -> None:
             lines += measure(work, stored[work.model], near, far, arguments.seconds, arguments.rounds)
     table = f"""# In process, and over Triton, against onnxruntime alone
 
-`python benchmarks/serving.py` on {os.cpu_count()} cores, no GPU; {arguments.rounds} rounds of {arguments.seconds:g} s
-each, in turns. Direct calls get pixels that are ready; the services get JPEG files over HTTP and answer in JSON, and their
-sender runs on the same cores. Triton is the wheel's with its python backend, so pictures travel to another process, and
-again to that of the model. "Ratio" is of images a second, to onnxruntime at the same concurrency; p50 and p99 are
+`python benchmarks/serving.py` on {os.cpu_count()} cores, no GPU; {arguments.rounds} rounds of {arguments.seconds:g} s,
+in turns. Direct calls get pixels that are ready; the services get JPEG files over HTTP and answer in JSON, and their
+sender runs on the same cores. Triton is the wheel's with its backend in Python, so pictures travel to another process,
+and again to that of the model. "Ratio" is of images a second, to onnxruntime at the same concurrency; p50 and p99 are
 milliseconds a request; "images a run" is what the network got at once, on average and at most.
 
 | what | images a second | ratio | p50 | p99 | images a run |
