@@ -1,7 +1,9 @@
 """The runtime against a real Triton: what it refuses, and how a run ends that cannot be answered."""
 
+import contextlib
 import re
 import shutil
+import socket
 import threading
 import time
 from collections import Counter
@@ -208,3 +210,60 @@ def test_a_batch_that_triton_refuses(runtime, embedder):
     with pytest.raises(RuntimeError, match="Triton could not run embedder"):
         network.run(pictures(65))
     assert runtime.trouble() is None
+
+
+class Wire:
+    """Stands between a service and Triton; what is connected can be made silent, without being closed."""
+
+    def __init__(self, url):
+        host, _, port = url.rpartition(":")
+        self._there = (host, int(port))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._open = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(self._there)
+                silent = threading.Event()
+                self._open.append((silent, near, far))
+                for source, target in ((near, far), (far, near)):
+                    threading.Thread(target=self._carry, args=(source, target, silent), daemon=True).start()
+
+    def _carry(self, source, target, silent):
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                if not silent.is_set():
+                    target.sendall(data)
+
+    def silence(self):
+        for silent, _, _ in self._open:
+            silent.set()
+
+    def close(self):
+        for end in (self._listener, *(end for _, *ends in self._open for end in ends)):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+def test_a_connection_that_falls_silent_is_replaced(triton, embedder):
+    """As when a router between both has forgotten it: nobody is told, and new connections are fine."""
+    with closing(Wire(triton[1])) as wire, closing(TritonRuntime(wire.url, 1.0, Metrics())) as runtime:
+        network = runtime.load(embedder)
+        wire.silence()
+        refused = 0
+        ends = time.monotonic() + 30
+        while time.monotonic() < ends:
+            try:
+                assert len(network.run(pictures(1))["embeddings"]) == 1
+                break
+            except RuntimeUnavailable:
+                refused += 1
+                time.sleep(0.1)
+        else:
+            pytest.fail("it never came back")
+        assert refused
