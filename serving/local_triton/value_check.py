@@ -10,7 +10,8 @@ from tritonclient.utils import InferenceServerException
 from serving.errors import ModelRefused, TritonUnusable
 from serving.metrics import Metrics
 from serving.repository import find_versions
-from serving.runtime.over_triton import CHECK_SECONDS, TritonRuntime
+from serving.runtime.over_triton import TritonRuntime
+from serving.runtime.triton_facts import CHECK_SECONDS
 
 RUN_SECONDS = 60.0
 

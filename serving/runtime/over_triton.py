@@ -18,14 +18,12 @@ from serving.repository import StoredModel
 from serving.runtime import Arrays
 from serving.runtime.breaker import Breaker
 from serving.runtime.probe import check_answers
+from serving.runtime.triton_facts import CHECK_SECONDS, TYPES, compare_with_manifest, read_statistics, sentence_of
 from serving.timing import Timings
-from serving.triton_config import sha256_key
 
 log = structlog.get_logger()
 
 NAME = "triton"
-TYPES = {"uint8": "UINT8", "float32": "FP32", "int64": "INT64"}
-CHECK_SECONDS = 2.0  # for questions that are no inference
 START_SECONDS = 10.0  # that a Triton may need to come up while the service starts
 LOOK_SECONDS = 0.05  # how often a waiting run looks whether anybody still waits for it
 # A connection that broke is tried again at once and then every half second, instead of after up to two minutes; an
@@ -72,8 +70,8 @@ class TritonRuntime:
             if not self.is_served(manifest):
                 self._ask_to_load(manifest)
         except InferenceServerException as error:
-            raise TritonUnusable(f"Triton at {self.url} does not answer ({_sentence(error)})") from error
-        self._compare(manifest)
+            raise TritonUnusable(f"Triton at {self.url} does not answer ({sentence_of(error)})") from error
+        compare_with_manifest(self.client, self.url, manifest)
         network = TritonNetwork(self, manifest, self._metrics)
         try:
             check_answers(manifest, network.run)
@@ -121,7 +119,7 @@ class TritonRuntime:
                     return
                 reason = "it is there, but says that it is not ready: perhaps a model could not be loaded"
             except InferenceServerException as error:
-                reason = _sentence(error)
+                reason = sentence_of(error)
             if time.monotonic() > ends:
                 self.client.close()
                 raise TritonUnusable(
@@ -131,16 +129,15 @@ class TritonRuntime:
             time.sleep(0.2)
 
     def _is_well(self) -> bool:
-        """Over a connection of its own: the old one may be silent, or lead to where Triton was; then it is replaced."""
+        """Whether Triton is ready; over a new connection, if the one there is silent or leads to where Triton was."""
+        if _is_ready(self.client):
+            return True
         fresh = self._connect()
-        try:
-            well = bool(fresh.is_server_ready(client_timeout=CHECK_SECONDS))
-        except InferenceServerException:
-            well = False
+        if not _is_ready(fresh):
+            return False
         with self._sending:
-            unused, self.client = (self.client, fresh) if well else (fresh, self.client)
-        unused.close()  # a run that still waits for an answer over it asks again over the new one
-        return well
+            self.client = fresh  # the old one is closed when nobody holds it; what waited there asks again
+        return True
 
     def is_served(self, manifest: Manifest) -> bool:
         """Whether Triton has this version loaded."""
@@ -152,55 +149,15 @@ class TritonRuntime:
         try:
             self.client.load_model(manifest.name, client_timeout=max(60.0, self.timeout))
         except InferenceServerException as error:
-            reason = _sentence(error)
+            reason = sentence_of(error)
         if not self.is_served(manifest):
             raise TritonUnusable(
                 f"Triton at {self.url} does not serve {manifest.name} version {manifest.version} ({reason}); put it "
                 "into its model repository (`readleaf triton start` does, for the one on this machine)"
             )
 
-    def _compare(self, manifest: Manifest) -> None:
-        """Raise TritonUnusable if Triton's model of this name and version is another one."""
-        where = f"Triton at {self.url}: {manifest.name} version {manifest.version}"
-        version = str(manifest.version)
-        try:
-            found = self.client.get_model_metadata(manifest.name, version, client_timeout=CHECK_SECONDS)
-            config = self.client.get_model_config(manifest.name, version, client_timeout=CHECK_SECONDS).config
-        except InferenceServerException as error:
-            raise TritonUnusable(f"{where} cannot be looked at ({_sentence(error)})") from error
-        for kind, wanted, actual in (
-            ("inputs", manifest.inputs, found.inputs),
-            ("outputs", manifest.outputs, found.outputs),
-        ):
-            promised = sorted((tensor.name, TYPES[tensor.dtype], tensor.shape) for tensor in wanted)
-            served = sorted((tensor.name, tensor.datatype, list(tensor.shape)) for tensor in actual)
-            if len(promised) != len(served) or not all(map(_fits, promised, served)):
-                raise TritonUnusable(f"{where} has the {kind} {served}, its manifest says {promised}")
-        sha256 = config.parameters[sha256_key(manifest.version)].string_value or manifest.sha256
-        if sha256 != manifest.sha256:
-            raise TritonUnusable(
-                f"{where} is another graph: sha256 {sha256[:12]}…, and {manifest.sha256[:12]}… in the manifest; "
-                "give both the same model repository"
-            )
-
     def _statistics(self) -> list[ModelServerStatistics.Row]:
-        if self.breaker.reason is not None:
-            return []
-        try:
-            found = self.client.get_inference_statistics(client_timeout=CHECK_SECONDS).model_stats
-        except InferenceServerException:
-            return []
-        return [
-            ModelServerStatistics.Row(
-                model=each.name,
-                version=each.version,
-                queue_seconds=each.inference_stats.queue.ns / 1e9,
-                compute_seconds=each.inference_stats.compute_infer.ns / 1e9,
-                failures=each.inference_stats.fail.count,
-                runs={int(batch.batch_size): int(batch.compute_infer.count) for batch in each.batch_stats},
-            )
-            for each in found
-        ]
+        return [] if self.breaker.reason is not None else read_statistics(self.client)
 
 
 class TritonNetwork:
@@ -291,7 +248,7 @@ class TritonNetwork:
 
     def _judge(self, error: InferenceServerException, timings: Timings) -> Exception:
         """What a failed call means for the request."""
-        status, reason = str(error.status()).rpartition(".")[2], _sentence(error)
+        status, reason = str(error.status()).rpartition(".")[2], sentence_of(error)
         server = self._runtime.breaker
         if timings.left <= 0:
             server.doubted("it does not answer")
@@ -321,11 +278,11 @@ class _Broken(Exception):
         self.reason, self.breaker, self.surely = reason, breaker, surely
 
 
-def _fits(promised: tuple[str, str, list[int]], served: tuple[str, str, list[int]]) -> bool:
-    """Whether a served tensor is the promised one; a length of -1 is any, for versions that differ in it."""
-    (name, kind, wanted), (found_name, found_kind, found) = promised, served
-    alike = len(wanted) == len(found) and all(own in (length, -1) for length, own in zip(wanted, found, strict=True))
-    return (name, kind) == (found_name, found_kind) and alike
+def _is_ready(client: grpc.InferenceServerClient) -> bool:
+    try:
+        return bool(client.is_server_ready(client_timeout=CHECK_SECONDS))
+    except InferenceServerException:
+        return False
 
 
 def _tensor(name: str, array: NDArray[Any], known: list[Tensor]) -> grpc.InferInput:
@@ -333,8 +290,3 @@ def _tensor(name: str, array: NDArray[Any], known: list[Tensor]) -> grpc.InferIn
     tensor = grpc.InferInput(name, list(array.shape), TYPES[dtype])
     tensor.set_data_from_numpy(np.ascontiguousarray(array, dtype=dtype))
     return tensor
-
-
-def _sentence(error: InferenceServerException) -> str:
-    """Its message in one line."""
-    return str(error.message() or error).splitlines()[0][:300]
