@@ -2,7 +2,10 @@
 
 import os
 import random
+import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -13,6 +16,8 @@ from pathlib import Path
 import httpx
 import pytest
 from PIL import Image, ImageDraw, ImageFont
+
+from serving.manifest import read_manifest
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(900)  # the first test installs Triton
@@ -136,6 +141,7 @@ def test_texts_neighbours_and_probabilities_are_those_of_the_process(
         found = list(clients.map(both, questions))
     worst = {name: max(value for model, value in found if model == name) for name, _ in found}
     assert worst.keys() == {"detector", "recognizer", "embedder", "classifier"}
+    assert apart({"a": [0.5, "b"]}, {"a": [0.25, "b"]}) == 0.25  # it would have been seen
     assert max(worst.values()) < CLOSE
     served = {info.name: info.runtime for info in over_triton.client.models().models}
     assert set(served.values()) == {f"triton ({triton[1].url})"}
@@ -249,6 +255,46 @@ def test_a_triton_that_stops_answering(run_triton, start_service, tmp_path, phot
         finally:
             os.kill(server.pid, signal.SIGCONT)
         wait_for(lambda: service.http.post("/v1/embed", files=picture).status_code == 200, 10)
+
+
+def take_the_trees(models, trees_models, add_version):
+    shutil.copytree(trees_models / "trees", models / "trees")
+    return "does not serve trees version 1"
+
+
+def take_a_new_version(models, trees_models, add_version):
+    add_version(models, "recognizer")
+    return "does not serve recognizer version 2"
+
+
+def take_another_shape(models, trees_models, add_version):
+    shutil.rmtree(models / "classifier/1")
+    shutil.copytree(trees_models / "trees/1", models / "classifier/1")
+    manifest = read_manifest(trees_models / "trees/1")
+    manifest.model_copy(update={"name": "classifier"}).write(models / "classifier/1")
+    return "classifier version 1 has the inputs"
+
+
+@pytest.mark.parametrize("change", [take_the_trees, take_a_new_version, take_another_shape])
+def test_a_triton_that_serves_something_else_is_refused_at_the_start(
+    triton, models, trees_models, add_version, tmp_path, change
+):
+    said = change(models, trees_models, add_version)
+    settings = {"DATA_DIR": tmp_path, "MODELS_DIR": models, "RUNTIME": "triton", "TRITON_URL": triton[1].url, "PORT": 0}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("READLEAF_")}
+    run = subprocess.run(
+        [sys.executable, "-m", "readleaf", "serve"],
+        cwd=ROOT,
+        env=clean | {f"READLEAF_{name}": str(value) for name, value in settings.items()},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.returncode == 1
+    [line] = [line for line in run.stderr.splitlines() if line.startswith("readleaf: ")]
+    assert f"Triton at {triton[1].url}" in line
+    assert said in line
+    assert "Traceback" not in run.stderr
 
 
 def test_two_tritons_on_one_data_folder(triton, tmp_path):
