@@ -9,6 +9,7 @@ from export.classifier import export_classifier
 from export.evaluate_classifier import evaluate_classifier
 from export.reliability_diagram import draw_reliability
 from export.repository import replaced_folder
+from serving.answering import DETECTOR, EMBEDDER, RECOGNIZER
 from serving.client import Client
 from serving.index_commands import export
 from serving.manifest import NAME_PATTERN, ClassifierManifest
@@ -53,7 +54,8 @@ def check_name(name: str, repository: Path, *, again: bool) -> None:
     if not (repository / name).exists():
         return
     versions = versions_of(repository / name)
-    if not all(isinstance(model.manifest, ClassifierManifest) for model in versions.good.values()) or not versions.good:
+    others = name in (EMBEDDER, DETECTOR, RECOGNIZER)  # even if none of its versions can be read
+    if others or not all(isinstance(model.manifest, ClassifierManifest) for model in versions.good.values()):
         raise DataError(f"{repository / name} is a model that classifies nothing; choose another name")
     if not again:
         raise DataError(

@@ -145,3 +145,6 @@ def test_a_broken_version_is_in_nobodys_way(models):
     with pytest.raises(DataError, match="or make it version 2 with --again"):
         check_name("classifier", models, again=False)
     check_name("classifier", models, again=True)
+    (models / "embedder/1/manifest.json").write_text("{")
+    with pytest.raises(DataError, match="classifies nothing; choose another name"):
+        check_name("embedder", models, again=True)
