@@ -19,7 +19,7 @@ COPY training training
 COPY export export
 COPY serving serving
 COPY ui ui
-RUN --mount=type=cache,target=/root/.cache/pip \
+RUN --mount=type=cache,target=/pip PIP_CACHE_DIR=/pip \
     /opt/readleaf/bin/pip install --constraint constraints.txt ".[serve,gpu,triton]"
 
 FROM base
