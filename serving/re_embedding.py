@@ -44,10 +44,8 @@ class ReEmbedding:
                     return False
                 try:
                     made[picture] = self.embed(self.library.pictures.read(picture))
-                except (
-                    FileNotFoundError,
-                    *PICTURE_AT_FAULT,
-                ) as error:  # what else may go wrong is no fault of the picture
+                # What else may go wrong is no fault of the picture.
+                except (FileNotFoundError, *PICTURE_AT_FAULT) as error:
                     log.warning("a picture that cannot be embedded", picture=picture, reason=str(error))
                     self.unreadable[picture] = str(error)
                 if len(made) == KEPT or number == len(found):

@@ -88,13 +88,14 @@ class VectorIndex:
                 if self._copy is None or len(self._changed) > MOST_CHANGED:
                     self._copy = None  # its memory first
                     self._copy, self._changed = self._make_copy(self._faiss), set()  # type: ignore[misc]
-                found = _search(self._copy, query, most + len(self._changed))
+                changed = self._changed  # what belongs to this copy: the next search may make another
+                found = _search(self._copy, query, most + len(changed))
             except RuntimeError as error:
                 log.warning("index is searched on the CPU from now on", reason=str(error).splitlines()[0])
                 self._copy = self._make_copy = None
                 return _search(self._faiss, query, most)
-        found = [(number, value) for number, value in found if number not in self._changed]
-        if now := self._changed & self._ids:
+        found = [(number, value) for number, value in found if number not in changed]
+        if now := changed & self._ids:
             found += _search(self._faiss, query, min(most, len(now)), now)
         return sorted(found, key=lambda each: -each[1])[:most]
 

@@ -1,4 +1,4 @@
-"""`readleaf triton start|stop|status`. Heavy parts are imported when a command runs."""
+"""`readleaf triton start|stop|status|config`. Heavy parts are imported when a command runs."""
 
 from pathlib import Path
 from typing import Annotated

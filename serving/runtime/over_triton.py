@@ -25,6 +25,7 @@ log = structlog.get_logger()
 
 NAME = "triton"
 START_SECONDS = 10.0  # that a Triton may need to come up while the service starts
+SILENT = "it does not answer"
 LOOK_SECONDS = 0.05  # how often a waiting run looks whether anybody still waits for it
 # A connection that broke is tried again at once and then every half second, instead of after up to two minutes; an
 # attempt has two seconds, as a server far away or busy needs a moment.
@@ -240,6 +241,8 @@ class TritonNetwork:
                 timings.check()
             except ReadleafError:
                 call.cancel()
+                if timings.left <= 0:
+                    self._runtime.breaker.doubted(SILENT)
                 raise
         result, error = answer
         if error is not None:
@@ -251,7 +254,7 @@ class TritonNetwork:
         status, reason = str(error.status()).rpartition(".")[2], sentence_of(error)
         server = self._runtime.breaker
         if timings.left <= 0:
-            server.doubted("it does not answer")
+            server.doubted(SILENT)
             return timings.late()
         if "queue" in reason or "timeout expired" in reason.lower():  # Triton's own limits, of queue and of waiting
             return Overloaded(

@@ -252,6 +252,8 @@ def test_a_triton_that_stops_answering(run_triton, start_service, tmp_path, phot
                 answer = service.http.post("/v1/embed", files=picture, headers=headers)
                 assert time.monotonic() - started < limit
                 assert (answer.status_code, answer.json()["type"]) == (503, f"urn:readleaf:problem:{kind}")
+            # The hurried caller made the service look, and it found that nobody answers.
+            wait_for(lambda: service.http.get("/health/ready").status_code == 503, 10)
         finally:
             os.kill(server.pid, signal.SIGCONT)
         wait_for(lambda: service.http.post("/v1/embed", files=picture).status_code == 200, 10)
